@@ -67,7 +67,7 @@ const floors: Readonly<Record<string, string>> = {
   '@x402/evm': '2.6.0',
 }
 
-test('L-02: no package is below the version that closed its published holes', () => {
+test('L-01: no package is below the version that closed its published holes', () => {
   for (const [name, floor] of Object.entries(floors)) {
     const copies = installed.filter(([path]) => nameOf(path) === name)
     assert.ok(copies.length > 0, name)

@@ -12,7 +12,7 @@ test('a checksum is the one that everybody computes', () => {
   fc.assert(fc.property(address, (one) => checksumAddress(one) === getAddress(one)))
 })
 
-test('N-11: a single case is taken, mixed case must be right', () => {
+test('N-06: a single case is taken, mixed case must be right', () => {
   const right = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
   assert.equal(hasWrongChecksum(right), false)
   assert.equal(hasWrongChecksum(right.toLowerCase()), false)

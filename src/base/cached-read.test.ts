@@ -6,7 +6,7 @@ for (const [name, cached] of [
   ['that is waited for', cachedRead],
   ['that is there', cachedValue],
 ] as const)
-  test(`E195: a reading ${name} is shared while it is young, and not because the clock was put back since`, async () => {
+  test(`M-27: a reading ${name} is shared while it is young, and not because the clock was put back since`, async () => {
     let now = 1_000_000
     let made = 0
     const read = cached({ now: () => now, sleep: async () => {} }, 2_000, async () => ++made)

@@ -45,19 +45,19 @@ function slowSource(trips: readonly number[], realMs: (now: number) => number) {
   return { clock, sync: () => clock.sync(read), offsetMs: () => clock.now() - now, asked: () => asked }
 }
 
-test('E24: an answer that is held back for a hundred seconds moves nothing', async () => {
+test('M-27: an answer that is held back for a hundred seconds moves nothing', async () => {
   const { sync, offsetMs, asked } = slowSource([100_000], (now) => now)
   assert.equal(await sync(), 0)
   assert.deepEqual([offsetMs(), asked()], [0, 2])
 })
 
-test('E24: where every answer is slow, nothing is learned and nothing changes', async () => {
+test('M-27: where every answer is slow, nothing is learned and nothing changes', async () => {
   const { sync, offsetMs, asked } = slowSource([3_000, 3_000, 3_000, 3_000, 3_000], (now) => now + 600_000)
   assert.equal(await sync(), null)
   assert.deepEqual([offsetMs(), asked()], [0, 5])
 })
 
-test('E24: one wrong answer moves nothing, two that agree do, and the quicker one counts', async () => {
+test('M-27: one wrong answer moves nothing, two that agree do, and the quicker one counts', async () => {
   const lies = [500_000, 0]
   const once = slowSource([], (now) => now + (lies.shift() ?? 0))
   assert.equal(await once.sync(), 0)
@@ -112,13 +112,13 @@ test('a time is printed as Date prints it, whatever was printed before', () => {
   assert.throws(() => isoTime(Number.NaN), RangeError)
 })
 
-test('E195: what was noted before the clock was put back is as old as anything', () => {
+test('M-27: what was noted before the clock was put back is as old as anything', () => {
   assert.equal(msSince(at(1_000), 400), 600)
   assert.equal(msSince(at(1_000), 1_000), 0)
   assert.equal(msSince(at(1_000), 1_001), Number.POSITIVE_INFINITY)
 })
 
-test('E202: whoever counts down waits no longer than was said when the clock is put back meanwhile', () => {
+test('M-27: whoever counts down waits no longer than was said when the clock is put back meanwhile', () => {
   let now = 1_000_000
   const left = countdown({ now: () => now, sleep: async () => {} }, 60_000)
   now += 20_000

@@ -36,7 +36,7 @@ const EVIL = [
   '" "=1',
 ]
 
-test('K-21: no printed cell begins with what a spreadsheet runs, whatever separates its cells', () => {
+test('P-06: no printed cell begins with what a spreadsheet runs, whatever separates its cells', () => {
   const table = EVIL.flatMap((evil) =>
     ['', 'x,', 'x;', 'x|', 'x\t', 'x\n', 'x\r\n', ';'].map((before) => [before + evil]),
   )

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId, systemRandom } from './id.ts'
 
-test('A-07: an id holds 128 random bits and nothing else', () => {
+test('A-05: an id holds 128 random bits and nothing else', () => {
   const ids = Array.from({ length: 10_000 }, () => newId('ord', systemRandom))
   assert.equal(new Set(ids).size, ids.length)
   for (const id of ids.slice(0, 100)) assert.match(id, /^ord_[0-9abcdefghjkmnpqrstvwxyz]{26}$/)

@@ -51,7 +51,7 @@ type IdPrefix =
   | 'psk'
   | 'apv'
 
-/** `ord_` and 26 letters: 128 random bits and two that are nothing. Nothing about order or time can be read from an id (A-07). */
+/** `ord_` and 26 letters: 128 random bits and two that are nothing. Nothing about order or time can be read from an id (A-05). */
 export function newId(prefix: IdPrefix, random: Random): string {
   return `${prefix}_${encode(random.bytes(16))}`
 }

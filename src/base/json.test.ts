@@ -78,7 +78,7 @@ describe('the strict parser', () => {
       assert.equal(codeOf(text), null, text)
   })
 
-  test('N-03: depth is bounded before anything is built', () => {
+  test('N-02: depth is bounded before anything is built', () => {
     const nest = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
     assert.equal(codeOf(nest(16)), null)
     assert.equal(codeOf(nest(17)), 'too_deep')
@@ -87,7 +87,7 @@ describe('the strict parser', () => {
     assert.equal(codeOf('"[[[[[[[[[[[[[[[[[[[["'), null)
   })
 
-  test('N-05: no key reaches a prototype', () => {
+  test('N-01: no key reaches a prototype', () => {
     const parsed = parseStrictJson(bytes('{"__proto__":{"x":1},"constructor":1}'), 16) as Record<string, unknown>
     assert.equal(({} as Record<string, unknown>)['x'], undefined)
     assert.ok(Object.hasOwn(parsed, '__proto__'))

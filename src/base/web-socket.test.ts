@@ -110,7 +110,7 @@ const nonsense: readonly (readonly [string, Buffer, RegExp])[] = [
 ]
 
 for (const [what, bytes, reason] of nonsense)
-  test(`M-31: ${what} ends it, and the connection is gone`, async (t) => {
+  test(`M-18: ${what} ends it, and the connection is gone`, async (t) => {
     const far = await startFar(t)
     const { ended } = listenTo(t, far.url)
     ;(await far.socket).write(bytes)
@@ -126,7 +126,7 @@ const doors: readonly (readonly [string, (request: string) => string, RegExp])[]
 ]
 
 for (const [what, answer, reason] of doors)
-  test(`M-31: ${what} is no way in`, async (t) => {
+  test(`M-18: ${what} is no way in`, async (t) => {
     const far = await startFar(t, answer)
     const { ended, heard } = listenTo(t, far.url)
     assert.match(await ended, reason)
@@ -138,7 +138,7 @@ test('nobody is there', async (t) => {
   assert.match(await listenTo(t, 'ws://127.0.0.1:1').ended, /ECONNREFUSED/)
 })
 
-test('M-31: whoever asks for signs of life and does not read them is hung up on', async (t) => {
+test('M-18: whoever asks for signs of life and does not read them is hung up on', async (t) => {
   const far = await startFar(t)
   const { ended } = listenTo(t, far.url)
   const socket = await far.socket

@@ -29,7 +29,7 @@ test('one of the last among millions takes a few questions', async () => {
   assert.ok(asked() < 10, String(asked()))
 })
 
-test('E195: a newest block that was read by a clock that was ahead is read anew when it is put right', async () => {
+test('M-27: a newest block that was read by a clock that was ahead is read anew when it is put right', async () => {
   const blockMs = 1_000_000_000_000
   let now = blockMs + 600_000
   let number = 7n

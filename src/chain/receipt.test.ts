@@ -34,7 +34,7 @@ for (const [how, isHearing] of [
   ['by the clock', false],
   ['for blocks', true],
 ] as const)
-  test(`E202: whoever waits ${how} waits no longer because the clock is put back meanwhile`, async () => {
+  test(`M-27: whoever waits ${how} waits no longer because the clock is put back meanwhile`, async () => {
     let now = 1_000_000
     let slept = 0
     const clock = {

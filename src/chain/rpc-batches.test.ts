@@ -91,7 +91,7 @@ test('a node that takes batches and is silent once is silent to all who asked, a
   assert.deepEqual(letters, ['a+b', 'c+d', 'e+f'])
 })
 
-test('E39: the questions of a letter whose answer is too large are asked one by one, and the next letter has several again', async () => {
+test('E38: the questions of a letter whose answer is too large are asked one by one, and the next letter has several again', async () => {
   const { letters, askAll } = node((letter) => {
     if (letter.some(({ method }) => method === 'huge')) throw new TooLarge()
     return letter.map(answerTo)

@@ -28,7 +28,7 @@ describe('several endpoints', () => {
     assert.equal(await rpcOf(silent, answers('0x1')).request('eth_blockNumber'), '0x1')
   })
 
-  test('E202: one that did not answer is asked last for a minute, and no longer because the clock is put back', async () => {
+  test('M-27: one that did not answer is asked last for a minute, and no longer because the clock is put back', async () => {
     let now = 1_000_000_000
     const calls: string[] = []
     let isAway = true

@@ -218,7 +218,7 @@ describe('production', () => {
     assert.match(faultsOf(none)['SUTLER_SALE']!, /nothing could be sold/)
   })
 
-  test('M-28: after a rotation both secrets are read, the new one first', () => {
+  test('M-13: after a rotation both secrets are read, the new one first', () => {
     const loaded = loadConfig({ ...production, SUTLER_MPP_SECRET_PREVIOUS: 'A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6' })
     assert.ok(loaded.mode === 'production')
     assert.deepEqual(
@@ -227,7 +227,7 @@ describe('production', () => {
     )
   })
 
-  test('K-05: a secret may come from a file, but not from two places', (t: TestContext) => {
+  test('K-03: a secret may come from a file, but not from two places', (t: TestContext) => {
     const folder = mkdtempSync(join(tmpdir(), 'sutler-config-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'secret')
@@ -249,7 +249,7 @@ describe('production', () => {
     )
   })
 
-  test('K-04: neither the configuration nor its faults show a secret', () => {
+  test('K-01: neither the configuration nor its faults show a secret', () => {
     const loaded = loadConfig(production)
     const shown = [
       inspect(loaded, { depth: 12 }),

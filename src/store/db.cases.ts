@@ -74,7 +74,7 @@ export function databaseCases(fixture: () => DatabaseFixture): void {
     assert.deepEqual(uses.rows, [{ plans: 2 }])
   })
 
-  test('E207: a long list, and what is planned anew, are planned for themselves', async () => {
+  test('E38: a long list, and what is planned anew, are planned for themselves', async () => {
     const text = 'select count(*)::int as n from unnest($1::int[]) as n where n > 0'
     const uses = await fixture().db.transaction(async (tx) => {
       const list = (length: number) => Array.from({ length }, () => 1)

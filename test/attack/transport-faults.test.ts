@@ -154,7 +154,7 @@ const isRestarted = (index: number) => index === 0 || process.env['TEST_RESTARTS
 for (const [index, client] of clients.entries()) {
   describe(client.name, () => {
     for (const { name, fault, seen } of faults) {
-      test(`M-11: ${name}: one signature, one payment, one delivery`, async () => {
+      test(`M-01: ${name}: one signature, one payment, one delivery`, async () => {
         const { account, signatures, buy, resend } = await customer(client)
         proxy.strike(fault)
         assert.equal(await buy(), seen)
@@ -164,7 +164,7 @@ for (const [index, client] of clients.entries()) {
     }
 
     for (const moment of ['order.opening', 'settle.begun', 'deliver.begun', 'answer.ready'] as const) {
-      test(`M-11: time-out after the call was accepted, at ${moment}: one signature, one payment, one delivery`, async () => {
+      test(`M-01: time-out after the call was accepted, at ${moment}: one signature, one payment, one delivery`, async () => {
         const { account, signatures, buy, resend } = await customer(client)
         const patience = new AbortController()
         waypoint = (reached) => {

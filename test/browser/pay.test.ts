@@ -12,7 +12,7 @@ const chromium = sharedBrowser()
 /** What a page can see of an answer. */
 type Seen = { readonly status: number; readonly headers: Record<string, string>; readonly body: Record<string, never> }
 
-describe('H-08: an agent in a web page of another origin', { skip: chromium.skip }, () => {
+describe('H-13: an agent in a web page of another origin', { skip: chromium.skip }, () => {
   let shop: TestShop
   let modules: ModuleServer
   let browser: Browser

@@ -83,7 +83,7 @@ describe('signing in with a real browser', { skip: chromium.skip }, () => {
   })
 
   test('a link signs nobody in by being opened: it says whom it is for, and waits', async () => {
-    verifies('D17.7', 'O-18')
+    verifies('D17.7', 'O-07')
     const victim = await seatFor(browser, shop, 'Victim', 'support')
     const mallory = await addOperator(shop, 'Mallory', 'admin')
     // From a page of another site, in the browser of somebody who is signed in.

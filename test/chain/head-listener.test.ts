@@ -83,7 +83,7 @@ test('all who wait are woken together', async (t) => {
   await Promise.all([early.done, late.done])
 })
 
-test('M-31: however often blocks are told of, nobody asks more often than by the clock', async (t) => {
+test('M-18: however often blocks are told of, nobody asks more often than by the clock', async (t) => {
   const server = await startHeadServer(CHAIN)
   const { clock, listener, wait } = await startListener(t, server)
   await until(listener.isHearing)
@@ -102,7 +102,7 @@ test('M-31: however often blocks are told of, nobody asks more often than by the
   assert.ok(times.length <= 17, String(times))
 })
 
-test('M-31: a node that floods is hung up on, and called again ever less often', async (t) => {
+test('M-18: a node that floods is hung up on, and called again ever less often', async (t) => {
   const server = await startHeadServer(CHAIN)
   const { clock, listener, lines } = await startListener(t, server)
   const calls: number[] = []
@@ -136,7 +136,7 @@ const useless = {
 }
 
 for (const [what, { answer, reason, waits }] of Object.entries(useless))
-  test(`M-31: a node that ${what} is not listened to: all is asked by the clock`, async (t) => {
+  test(`M-18: a node that ${what} is not listened to: all is asked by the clock`, async (t) => {
     const server = await startHeadServer(CHAIN, answer)
     const { clock, listener, lines, wait } = await startListener(t, server)
     await until(() => server.asked.length > 0)
@@ -164,7 +164,7 @@ for (const [what, text] of Object.entries({
   nothing: '',
   'a list': '[]',
 }))
-  test(`M-31: a node that says ${what} is hung up on`, async (t) => {
+  test(`M-18: a node that says ${what} is hung up on`, async (t) => {
     const server = await startHeadServer(CHAIN)
     const { listener, lines } = await startListener(t, server)
     await until(listener.isHearing)
@@ -173,7 +173,7 @@ for (const [what, text] of Object.entries({
     assert.equal(listener.isHearing(), false)
   })
 
-test('M-31: what is of no subscription of ours wakes nobody', async (t) => {
+test('M-18: what is of no subscription of ours wakes nobody', async (t) => {
   const server = await startHeadServer(CHAIN)
   const { listener } = await startListener(t, server)
   await until(listener.isHearing)

@@ -143,7 +143,7 @@ for (const { name, purchase, untold, told } of counts) {
 const bought = { status: 200, questions: 30 }
 const [{ purchase: lot }] = counts as [(typeof counts)[0]]
 
-test('M-31: a node that goes away in the middle of a purchase keeps nobody from it', async (t) => {
+test('M-18: a node that goes away in the middle of a purchase keeps nobody from it', async (t) => {
   const { servers } = await startHeadServers()
   const stage = await openStage(t, servers)
   await listening(stage)
@@ -161,7 +161,7 @@ for (const [what, answerOf] of [
   ['says nothing', () => () => undefined],
   ['is of another chain', (chainId: number) => answersOf(chainId + 1)],
 ] as const)
-  test(`M-31: beside a node that ${what}, a purchase asks as it does without one`, async (t) => {
+  test(`M-18: beside a node that ${what}, a purchase asks as it does without one`, async (t) => {
     const { servers } = await startHeadServers(answerOf)
     const stage = await openStage(t, servers)
     await until(() => servers.every(({ asked }) => asked.length > 0))
@@ -169,7 +169,7 @@ for (const [what, answerOf] of [
     await listening(stage, 0)
   })
 
-test('M-31: a node that tells of blocks that are none, and of none that are, costs less than to ask by the clock', async (t) => {
+test('M-18: a node that tells of blocks that are none, and of none that are, costs less than to ask by the clock', async (t) => {
   const { servers } = await startHeadServers()
   const stage = await openStage(t, servers)
   await listening(stage)
@@ -182,7 +182,7 @@ test('M-31: a node that tells of blocks that are none, and of none that are, cos
   assert.ok(questions <= bought.questions, String(questions))
 })
 
-test('M-31: a node that floods costs no more questions than to ask by the clock', async (t) => {
+test('M-18: a node that floods costs no more questions than to ask by the clock', async (t) => {
   const { servers } = await startHeadServers()
   const stage = await openStage(t, servers)
   await listening(stage)

@@ -49,7 +49,7 @@ function outcomeOf(url: string): Promise<string> {
   })
 }
 
-test('M-31: over wss a node is listened to only if somebody who is trusted vouches for its name', {
+test('M-18: over wss a node is listened to only if somebody who is trusted vouches for its name', {
   skip: hasCaddy() ? false : 'Caddy is not installed',
 }, async (t) => {
   const { port, authority } = await startSecure(t)

@@ -70,7 +70,7 @@ test('a stock client pays through it', async () => {
   assert.equal(response.status, 200)
 })
 
-describe('M-15: down before settlement', () => {
+describe('M-18: down before settlement', () => {
   const write =
     (status: number, body: string) =>
     (_payment: X402Payment, response: ServerResponse): null => {

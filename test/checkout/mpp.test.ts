@@ -111,7 +111,7 @@ describe('a challenge that is not ours', () => {
     assert.deepEqual(await verdict(again), [409, 'payment_conflict'])
   })
 
-  test('M-28: after a rotation the old secret still counts, and a secret that is gone does not', async () => {
+  test('M-13: after a rotation the old secret still counts, and a secret that is gone does not', async () => {
     const [current] = shop.config.mpp!.secrets
     const fresh = new Secret('a fresh secret that nobody has ever seen before')
     const at = async (secrets: readonly [Secret, ...Secret[]]) => {
@@ -139,7 +139,7 @@ describe('a challenge that is not ours', () => {
     }
   })
 
-  test('M-29: the realm is the configured one, whatever Host the caller claims', async () => {
+  test('M-13: the realm is the configured one, whatever Host the caller claims', async () => {
     verifies('D1.6')
     const { port } = new URL(shop.url)
     const challenge = await new Promise<string>((resolve, reject) => {
@@ -231,7 +231,7 @@ describe('M-13: a transaction that does not pay the challenge is never sent', ()
 })
 
 describe('the payer', () => {
-  test('A-02: is who signed, whatever the credential says', async () => {
+  test('A-01: is who signed, whatever the credential says', async () => {
     verifies('D5.15')
     const [wallet, victim] = [await mppWallet(shop), await fundedWallet(shop)]
     const challenge = await ask(lotFor(wallet))

@@ -265,7 +265,7 @@ for (const engine of engines) {
       assert.equal((await open({}, { idempotencyKey: 'the key' })).kind, 'opened')
     })
 
-    test('M-25: an unresolved payment keeps a second one of the same payer for the same request out', async () => {
+    test('M-14: an unresolved payment keeps a second one of the same payer for the same request out', async () => {
       verifies('D5.13')
       const requestDigest = 'the very same request'
       const other = `0x${'ef'.repeat(20)}` as const

@@ -99,7 +99,7 @@ export function railCases(rail: RailUnderTest): void {
       assert.equal((await orders()) - before, 1)
     })
 
-    test('M-04: the same payment in another spelling is the same payment', async () => {
+    test('I1: the same payment in another spelling is the same payment', async () => {
       const credential = await credentialFor(lot())
       const first = await send(lot(), credential)
       assert.equal(first.status, 200)
@@ -197,7 +197,7 @@ export function railCases(rail: RailUnderTest): void {
       assert.equal((await fetch(`${shop.url}/payments/0x${'00'.repeat(32)}`)).status, 404)
     })
 
-    test('F-02: a mint that fails for good sends the whole price back', async () => {
+    test('F-01: a mint that fails for good sends the whole price back', async () => {
       verifies('D12.5')
       const body = lot({ saleId: 399 })
       const before = await rail.balance(shop, buyer.address)
@@ -214,7 +214,7 @@ export function railCases(rail: RailUnderTest): void {
       assert.ok(before - (await rail.balance(shop, buyer.address)) <= fees)
     })
 
-    test('F-05: a beneficiary that cannot receive is refused before payment', async () => {
+    test('E6: a beneficiary that cannot receive is refused before payment', async () => {
       const body = lot({ beneficiary: shop.world.contracts.craftController })
       const before = await rail.till(shop)
       const response = await send(body, await credentialFor(body))

@@ -20,7 +20,7 @@ describe('a sender', () => {
     assert.equal(state.state, 'mined')
   }
 
-  test('M-20: two processes with one key use every nonce once, leave no gap and lose nothing', async (t) => {
+  test('M-21: two processes with one key use every nonce once, leave no gap and lose nothing', async (t) => {
     const { sender, landed, newErrand } = await desk(t)
     const senders = [await sender(), await sender()]
     const errands = await Promise.all(Array.from({ length: 30 }, () => newErrand()))
@@ -34,7 +34,7 @@ describe('a sender', () => {
     assert.equal(new Set(found.map(({ to }) => to.toLowerCase())).size, 30)
   })
 
-  test('M-20: the same step by two processes at once is one transaction', async (t) => {
+  test('M-21: the same step by two processes at once is one transaction', async (t) => {
     const { sender, landed, newErrand } = await desk(t)
     const senders = [await sender(), await sender()]
     const errand = await newErrand()

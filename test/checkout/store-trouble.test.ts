@@ -101,7 +101,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest]) {
     })
 
     for (const moment of ['before', 'after'] as const) {
-      test(`C-05: ${moment} the order is written: 202, because nobody knows, and one purchase in the end`, async () => {
+      test(`C-15: ${moment} the order is written: 202, because nobody knows, and one purchase in the end`, async () => {
         const { buyer, send } = await prepare()
         const happened = when('order.opening', () => {
           trouble = moment

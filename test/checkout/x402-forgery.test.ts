@@ -25,7 +25,7 @@ const ask = async (): Promise<Required> => requiredOf(await fetch(url(), post(lo
 const show = (payment: X402Payment | string) =>
   fetch(url(), post(lot(), { 'payment-signature': typeof payment === 'string' ? payment : encoded(payment) }))
 
-describe('M-09, M-08: other terms than ours are refused, and nothing is settled or written', () => {
+describe('M-08: other terms than ours are refused, and nothing is settled or written', () => {
   const accepted = (change: object) => (payment: X402Payment) => ({
     ...payment,
     accepted: { ...(payment.accepted as object), ...change },
@@ -112,7 +112,7 @@ describe('N-20: what is not the payer’s own signature is refused', () => {
     ['ERC-6492', ({ r }) => `0x${r}${'6492'.repeat(16)}`],
     ['two KiB of anything', () => `0x${'ab'.repeat(2_000)}`],
   ] satisfies readonly (readonly [string, (parts: { r: string; s: bigint; v: number }) => Hex])[]) {
-    test(`M-04: ${what}`, async () => {
+    test(`I1: ${what}`, async () => {
       const before = await orderCount(shop)
       const payment = await paymentFor(payer, await ask())
       const response = await show(spelt(payment, respell(parts(payment))))
@@ -154,7 +154,7 @@ describe('N-20: what is not the payer’s own signature is refused', () => {
   })
 })
 
-describe('N-17: a header that cannot be read is 400, and nothing is asked of anybody', () => {
+describe('E130: a header that cannot be read is 400, and nothing is asked of anybody', () => {
   const good = async () => paymentFor(payer, await ask())
   const corpus: readonly (readonly [string, (payment: X402Payment) => string])[] = [
     ['empty', () => ''],

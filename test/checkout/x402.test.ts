@@ -84,7 +84,7 @@ describe('M-10: the window of a payment', () => {
   })
 })
 
-describe('M-06: another body', () => {
+describe('M-05: another body', () => {
   test('costs another price: refused, and the payment stays good', async () => {
     verifies('D5.9')
     const payment = await paymentFor(payer, await ask())
@@ -354,7 +354,7 @@ test('M-24: a payer whose payments keep failing on the chain waits, and others d
   assert.equal((await show(await paymentFor(payer, await ask()))).status, 200)
 })
 
-test('M-07: a report is priced by an empty call, and made by a paid one with its body, even for a payer who commits to it', async () => {
+test('M-05: a report is priced by an empty call, and made by a paid one with its body, even for a payer who commits to it', async () => {
   const address = `${shop.url}/x402/report-tx`
   const body = { userId: 'ada', txHash: generatePrivateKey() }
   const mppx = Mppx.create({ methods: [evm.charge({ account: payer })], polyfill: false })

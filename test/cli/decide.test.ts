@@ -51,7 +51,7 @@ async function doubtful() {
   return { buyer, before, purchase }
 }
 
-test('F-07: an operator who saw the item ends the purchase as confirmed, but not while the request may still arrive', async () => {
+test('F-06: an operator who saw the item ends the purchase as confirmed, but not while the request may still arrive', async () => {
   verifies('D17.4')
   const { purchase } = await doubtful()
   const early = await decide(purchase.orderId, 'delivered')
@@ -67,7 +67,7 @@ test('F-07: an operator who saw the item ends the purchase as confirmed, but not
   assert.match(again.stdout, /is confirmed; there is no delivery of it to decide about/)
 })
 
-test('F-07: an operator who found nothing sends the money back', async () => {
+test('F-06: an operator who found nothing sends the money back', async () => {
   verifies('D17.4')
   const { buyer, before, purchase } = await doubtful()
   assert.equal((await decide(purchase.orderId, 'not-delivered')).code, 0)

@@ -140,7 +140,7 @@ async function orderOf({ paid }: { paid: { transaction: string } }): Promise<str
 }
 
 test('a sandbox does not start on the store of a production, and leaves nothing in it', async () => {
-  verifies('D12.9', 'O-19')
+  verifies('D12.9', 'C-10')
   const env = { DATABASE_URL: database.url, SUTLER_DATA_DIR: dataDir, PORT: String(await freePort()) }
   const { code, stdout } = await refusedStart(env, ['--json'])
   const { error } = JSON.parse(stdout) as { error: { code: string; message: string } }
@@ -181,7 +181,7 @@ test('an admin who cannot get in any more gets a link from the store itself, in 
 test('the first admin comes by a link that a terminal shows or a command makes, and that no log has', {
   skip: spawnSync('script', ['--version']).status !== 0 && 'there is no script(1) to make a terminal with',
 }, async () => {
-  verifies('O-10')
+  verifies('O-08')
   // As before anybody was let in.
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()

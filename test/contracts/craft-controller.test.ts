@@ -245,7 +245,7 @@ suite('CraftController', () => {
       )
     }))
 
-  test('F-15: a collection that lies about a transfer is caught', () =>
+  test('M-16: a collection that lies about a transfer is caught', () =>
     isolated(async () => {
       const liar = await deploy(admin, lyingCollection, [])
       const mint = {
@@ -356,7 +356,7 @@ suite('CraftController', () => {
       )
     }))
 
-  test('F-15: a token that keeps a part of each transfer buys nothing', () =>
+  test('M-16: a token that keeps a part of each transfer buys nothing', () =>
     isolated(async () => {
       const taxed = await deploy(admin, taxedToken, [])
       const address = await newController(taxed)

@@ -110,7 +110,7 @@ for (const protocol of protocols) {
     assert.equal(await tokensOf(crafter.address), 100n * TOKEN - defaultAmount)
   })
 
-  test(`N-15: the status of a ${protocol} action is found by its payment transaction, in any case`, async () => {
+  test(`N-06: the status of a ${protocol} action is found by its payment transaction, in any case`, async () => {
     verifies('1.6', '2.7.1')
     const crafter = await readyCrafter(shop)
     const response = await crafter.pay[protocol](

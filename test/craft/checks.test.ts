@@ -113,7 +113,7 @@ test('A-09: a blocked payer hears so before paying', async () => {
   await refused(crafter, 'burn', burnOf(crafter, crafter.nfts), { status: 403, checks: ['payer payer_blocked'] })
 })
 
-test('A-03: a collection outside the list is refused, whatever it says of its tokens', async () => {
+test('M-16: a collection outside the list is refused, whatever it says of its tokens', async () => {
   const crafter = await readyCrafter(shop)
   const { wallet, address } = crafter
   const stranger = await deploy(wallet, burnableCollection, ['Stranger', 'STR', '', address])
@@ -147,7 +147,7 @@ test('an NFT of somebody else, or one that never was, is refused', async () => {
   )
 })
 
-test('F-11, F-15: a collection that says it moved a token and did not is found out before anybody pays', async () => {
+test('F-10, M-16: a collection that says it moved a token and did not is found out before anybody pays', async () => {
   const crafter = await readyCrafter(shop)
   const { wallet, address } = crafter
   const liar = await deploy(wallet, lyingCollection, [])
@@ -287,7 +287,7 @@ test('the quote tells every reason at once, and the paid route the first of them
   }
 })
 
-test('F-14: what was executable when quoted is refused, unpaid, once the controller is paused', async () => {
+test('F-10: what was executable when quoted is refused, unpaid, once the controller is paused', async () => {
   const crafter = await crafterAtWork(shop)
   const requests = { burn: burnOf(crafter, crafter.nfts.slice(1)), accelerate: accelerateOf(crafter) }
   for (const type of ['burn', 'accelerate'] as const)

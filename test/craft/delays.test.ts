@@ -62,7 +62,7 @@ const holdBack = () =>
   })
 const letGo = () => shop.chains.native.request({ method: 'dev_clearFaults' })
 
-test('F-16: a block that is late in coming: 202 first, 200 when it is there', async () => {
+test('F-10: a block that is late in coming: 202 first, 200 when it is there', async () => {
   const crafter = await readyCrafter(shop)
   await holdBack()
   const pending = await burnsSlowly(crafter, 'order.submitted')
@@ -72,7 +72,7 @@ test('F-16: a block that is late in coming: 202 first, 200 when it is there', as
   assert.equal(await ownerOfFirst(crafter), shop.world.contracts.craftController.toLowerCase())
 })
 
-test('F-14: paused between payment and delivery, and unpaused in time: the action is carried out', async () => {
+test('F-10: paused between payment and delivery, and unpaused in time: the action is carried out', async () => {
   const crafter = await readyCrafter(shop)
   reactions.set('order.settled', () => administer(shop, 'pause'))
   const pending = await burnsSlowly(crafter, 'deliver.done')
@@ -81,7 +81,7 @@ test('F-14: paused between payment and delivery, and unpaused in time: the actio
   assert.equal(await ownerOfFirst(crafter), shop.world.contracts.craftController.toLowerCase())
 })
 
-test('F-14, F-16: never mined, or paused for too long: nothing can be burned any more, and only then the payments come back', async () => {
+test('F-10: never mined, or paused for too long: nothing can be burned any more, and only then the payments come back', async () => {
   const [stuck, paused] = [await readyCrafter(shop), await readyCrafter(shop)]
   await holdBack()
   const pending = [await burnsSlowly(stuck, 'order.submitted')]

@@ -84,7 +84,7 @@ function manyAccelerations(crafter: Crafter, count: number, amount: bigint): Pro
   return Promise.all(calls)
 }
 
-test('M-30: of ten parallel accelerations on an allowance for one, exactly one is paid, the others refused unpaid', async () => {
+test('F-03: of ten parallel accelerations on an allowance for one, exactly one is paid, the others refused unpaid', async () => {
   const crafter = await crafterAtWork(shop, TOKEN)
   const before = { earned: await earned(), tokens: await tokensOf(crafter.address) }
   const responses = await manyAccelerations(crafter, 10, TOKEN)
@@ -93,7 +93,7 @@ test('M-30: of ten parallel accelerations on an allowance for one, exactly one i
   assert.equal(before.tokens - (await tokensOf(crafter.address)), TOKEN)
 })
 
-test('M-30: of ten more while one is open, on an allowance for it and another, exactly one is paid', async () => {
+test('F-03: of ten more while one is open, on an allowance for it and another, exactly one is paid', async () => {
   const crafter = await crafterAtWork(shop, TOKEN)
   const before = { earned: await earned(), tokens: await tokensOf(crafter.address) }
   const during: { others?: readonly Response[] } = {}
@@ -111,7 +111,7 @@ test('M-30: of ten more while one is open, on an allowance for it and another, e
   assert.equal(before.tokens - (await tokensOf(crafter.address)), 2n * TOKEN)
 })
 
-test('M-30: craft tokens that an open action will be charged are not there for another one', async () => {
+test('F-03: craft tokens that an open action will be charged are not there for another one', async () => {
   const crafter = await crafterAtWork(shop)
   await giveTokens(shop, crafter, shop.world.deployer.address, 99n * TOKEN)
   const during: { other?: Response } = {}
@@ -125,7 +125,7 @@ test('M-30: craft tokens that an open action will be charged are not there for a
   assert.deepEqual([await said(during.other!), await said(first)], ['409 balance_insufficient', '200 done'])
 })
 
-test('M-30: an acceleration that is charged and not closed yet does not count twice', async () => {
+test('F-03: an acceleration that is charged and not closed yet does not count twice', async () => {
   const crafter = await crafterAtWork(shop)
   const during: { other?: Response } = {}
   interruption = {
@@ -140,7 +140,7 @@ test('M-30: an acceleration that is charged and not closed yet does not count tw
   assert.deepEqual([await said(during.other!), await said(first)], ['200 done', '200 done'])
 })
 
-test('M-30: an allowance that another uses up between the check and the hold is read again, and nothing is taken', async () => {
+test('F-03: an allowance that another uses up between the check and the hold is read again, and nothing is taken', async () => {
   const crafter = await crafterAtWork(shop)
   const during: { other?: Response } = {}
   interruption = {
@@ -155,7 +155,7 @@ test('M-30: an allowance that another uses up between the check and the hold is 
   assert.deepEqual([late.status, code, payment.taken], [409, 'allowance_insufficient', false])
 })
 
-test('F-12: an NFT that another action burns between the check and the lock is looked at again, and nothing is taken', async () => {
+test('F-03: an NFT that another action burns between the check and the lock is looked at again, and nothing is taken', async () => {
   const crafter = await readyCrafter(shop)
   const nft = crafter.nfts[0]!
   interruption = {
@@ -167,7 +167,7 @@ test('F-12: an NFT that another action burns between the check and the lock is l
   assert.deepEqual([late.status, code, payment.taken], [403, 'nft_not_owned', false])
 })
 
-test('F-12: the same NFT in two actions at once, over two protocols and two replicas: one burns it, one is refused unpaid', async () => {
+test('F-03: the same NFT in two actions at once, over two protocols and two replicas: one burns it, one is refused unpaid', async () => {
   const crafter = await readyCrafter(shop)
   const nft = crafter.nfts[0]!
   const before = await earned()
@@ -197,7 +197,7 @@ test('F-12: the same NFT in two actions at once, over two protocols and two repl
   assert.equal(rest.status, 200)
 })
 
-test('F-12: of five calls for the same NFT at once, one is paid', async () => {
+test('F-03: of five calls for the same NFT at once, one is paid', async () => {
   const crafter = await readyCrafter(shop)
   const before = await earned()
   const responses = await Promise.all(
@@ -274,7 +274,7 @@ for (const path of moments.slice(2)) {
     assert.equal(await nftOwner(shop.chains.native, contract, tokenId), crafter.address.toLowerCase())
   })
 
-  test(`F-13: an allowance taken back after the check, at ${moment}: nothing is charged, and the payment comes back`, async () => {
+  test(`F-10: an allowance taken back after the check, at ${moment}: nothing is charged, and the payment comes back`, async () => {
     const crafter = await crafterAtWork(shop)
     interruption = { path, act: () => approveTokens(shop, crafter, 0n) }
     await comesBack('x402', crafter, 'accelerate', accelerateOf(crafter), 'allowance_insufficient')
@@ -282,7 +282,7 @@ for (const path of moments.slice(2)) {
   })
 }
 
-test('F-13: a balance spent elsewhere after the check: nothing is charged, and the payment comes back', async () => {
+test('F-10: a balance spent elsewhere after the check: nothing is charged, and the payment comes back', async () => {
   const crafter = await crafterAtWork(shop)
   const elsewhere = shop.world.deployer.address
   interruption = { path: ['order.settled'], act: () => giveTokens(shop, crafter, elsewhere, 100n * TOKEN) }

@@ -53,7 +53,7 @@ async function accepted(body: Body): Promise<Answer> {
   return quotes[0]!.answer
 }
 
-test('N-10: a burn names 1 to 20 NFTs; 0 and 21 are refused', async () => {
+test('N-06: a burn names 1 to 20 NFTs; 0 and 21 are refused', async () => {
   verifies('2.5.3', '8.1')
   await accepted(burn({ nfts: nfts(1) }))
   await accepted(burn({ nfts: nfts(20) }))
@@ -62,7 +62,7 @@ test('N-10: a burn names 1 to 20 NFTs; 0 and 21 are refused', async () => {
   await refused(burn({ nfts: undefined }), 'invalid_request', '/nfts')
 })
 
-test('N-08: a token id loses its leading zeros, and fits into a uint256', async () => {
+test('N-06: a token id loses its leading zeros, and fits into a uint256', async () => {
   verifies('2.5.5')
   const { request } = await accepted(burn({ nfts: [nft('007'), nft('0'), nft(String(UINT256_MAX))] }))
   assert.deepEqual(
@@ -75,12 +75,12 @@ test('N-08: a token id loses its leading zeros, and fits into a uint256', async 
     await refused(burn({ nfts: [nft(tokenId)] }), 'invalid_request', '/nfts/0/tokenId')
 })
 
-test('N-09: the same NFT twice is refused, however it is written', async () => {
+test('N-06: the same NFT twice is refused, however it is written', async () => {
   for (const twin of [nft('7'), nft('007'), nft('7', checksumAddress(CONTRACT)), nft('07', CONTRACT.toLowerCase())])
     await refused(burn({ nfts: [nft('7'), nft('8'), twin] }), 'duplicate_nft', '/nfts')
 })
 
-test('N-11: mixed case must be a right checksum; any single case is taken; the zero address is nobody', async () => {
+test('N-06: mixed case must be a right checksum; any single case is taken; the zero address is nobody', async () => {
   verifies('2.5.2', '2.5.4', '2.6.2')
   const right = checksumAddress(CONTRACT)
   const wrong = right.replace('c', 'C')
@@ -100,7 +100,7 @@ test('N-11: mixed case must be a right checksum; any single case is taken; the z
   }
 })
 
-test('N-12: an amount is a positive whole number without a leading zero, up to the published maximum', async () => {
+test('N-06: an amount is a positive whole number without a leading zero, up to the published maximum', async () => {
   verifies('2.6.3', 'D3.5')
   const { maxAmount } = shop.config.game.craft!
   await accepted(accelerate({}))

@@ -19,7 +19,7 @@ import { createReplicas, type Replica } from './replicas.ts'
 import { surfaceFlows } from './surface-flows.ts'
 
 // kill -9 of a real server process at every waypoint of every flow. The lanes are replicas on one store: an order whose process dies is
-// taken over by whichever replica comes first, while a node lags now and then and gas is dear at times. C-01, and C-02 where the process that recovers is killed as well.
+// taken over by whichever replica comes first, while a node lags now and then and gas is dear at times. C-01, and C-01 where the process that recovers is killed as well.
 
 /** `npm run kills` takes 200, or any number by option. */
 const KILLS = Number(process.env['TEST_KILLS'] ?? 1)
@@ -137,7 +137,7 @@ function alone<Result>(work: () => Promise<Result>): Promise<Result> {
   return next
 }
 
-test(`C-01, C-02: ${KILLS} kills at every waypoint: lost 0, doubled 0, stuck 0`, {
+test(`C-01: ${KILLS} kills at every waypoint: lost 0, doubled 0, stuck 0`, {
   timeout: 600_000 + KILLS * 10_000,
 }, async (t) => {
   const cases = [...paths].flatMap(([flow, passed]) => passed.map((name, index) => ({ flow, name, at: index + 1 })))

@@ -88,7 +88,7 @@ test('a health probe has no parameters, and costs a thousandth of a dollar', asy
   assert.equal((await fetch(`${shop.url}/x402/cheap-health`, { method: 'POST' })).status, 405)
 })
 
-test('M-07: the first call may be empty; only the paid one, with its body, records the report', async () => {
+test('M-05: the first call may be empty; only the paid one, with its body, records the report', async () => {
   verifies('1.4', '4.2.2', '4.2.3', '4.2.4', '5.1', '7.1')
   const body = { userId: 'user-7', txHash: unseen('a7') }
   for (const probe of [{ method: 'POST' }, post({})]) {
@@ -168,7 +168,7 @@ test('a report is recorded whatever the chain says: reverted, unknown, or silent
   silent.clear()
 })
 
-test('A-08: reporting for another user gives nobody any power: it is recorded with who paid', async () => {
+test('A-01: reporting for another user gives nobody any power: it is recorded with who paid', async () => {
   const stranger = await fundedWallet(shop)
   const recorded = await report({ userId: 'somebody-else', txHash: unseen('c8') }, stranger)
   const [row] = (await reports()).filter(({ id }) => id === recorded.reportId)
@@ -210,7 +210,7 @@ test('a payment without `resource` or `accepted` is refused, and nothing is reco
   assert.equal((await reports()).filter(({ user_id }) => user_id === 'user-9').length, 0)
 })
 
-test('A-06: what became of a report’s payment can be read by anybody, the report cannot', async () => {
+test('A-05: what became of a report’s payment can be read by anybody, the report cannot', async () => {
   const recorded = await report({ userId: 'user-secret', txHash: unseen('5e') })
   const seen = await fetch(`${shop.url}/payments/${recorded.paymentTx}`)
   assert.equal(seen.status, 200)

@@ -41,7 +41,7 @@ describe('an allowance', () => {
     assert.ok(resets.size > 30, `${resets.size} different seconds`)
   })
 
-  test('R-05: what others counted is taken in, and what they count meanwhile is reckoned with', () => {
+  test('R-01: what others counted is taken in, and what they count meanwhile is reckoned with', () => {
     const clock = standingClock()
     const counter = createRateCounter({ allowance: perMinute(90), callersMax: 10, clock, onHot: () => {} })
     for (let i = 0; i < 10; i++) counter.take('a')
@@ -60,7 +60,7 @@ describe('an allowance', () => {
     [120, 102],
     [600, 510],
   ] as const)
-    test(`R-05: a caller who moves to another replica after ${before} of ${quota} calls may make the rest there`, () => {
+    test(`R-01: a caller who moves to another replica after ${before} of ${quota} calls may make the rest there`, () => {
       const clock = standingClock()
       const totals = new Map<number, number>()
       const replica = () => {
@@ -92,7 +92,7 @@ describe('an allowance', () => {
       assert.ok(granted > quota * 0.97 && granted <= quota * 1.05, `${granted} of ${quota}`)
     })
 
-  test('R-05: a caller who comes seldom is nobody else’s business', () => {
+  test('R-01: a caller who comes seldom is nobody else’s business', () => {
     let woken = 0
     const counter = createRateCounter({
       allowance: perMinute(120),
@@ -106,7 +106,7 @@ describe('an allowance', () => {
     assert.equal(counter.unreported()[0]?.hits, 2)
   })
 
-  test('R-06: a million callers are counted in bounded memory', () => {
+  test('R-01: a million callers are counted in bounded memory', () => {
     const counter = createRateCounter({ allowance: perMinute(3), callersMax: 10_000, clock: standingClock() })
     for (let i = 0; i < 1_000_000; i++)
       counter.take(`2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`)
@@ -119,7 +119,7 @@ describe('an allowance', () => {
   })
 })
 
-describe('R-03: whom an allowance belongs to', () => {
+describe('R-01: whom an allowance belongs to', () => {
   for (const [address, key] of [
     ['203.0.113.9', '203.0.113.9'],
     ['::ffff:203.0.113.9', '203.0.113.9'],

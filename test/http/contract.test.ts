@@ -152,7 +152,7 @@ describe('402', () => {
   })
 })
 
-describe('N-19: exactly one payment', () => {
+describe('N-04: exactly one payment', () => {
   const both: readonly [string, Record<string, string>][] = [
     ['both protocols at once', { 'payment-signature': 'e30=', authorization: 'Payment e30' }],
     ['two signatures in one line', { 'payment-signature': 'e30=, e30=' }],
@@ -208,7 +208,7 @@ describe('H-06: what may be kept', () => {
   })
 })
 
-test('A-07: ids are 128 random bits; nothing counts up', async () => {
+test('A-05: ids are 128 random bits; nothing counts up', async () => {
   verifies('D13.4')
   const ids = await Promise.all(
     Array.from(

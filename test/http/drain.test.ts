@@ -146,7 +146,7 @@ describe('C-04: a stop', () => {
   })
 })
 
-test('H-12: a client that goes away in the middle of its purchase', async (t) => {
+test('M-01: a client that goes away in the middle of its purchase', async (t) => {
   // One shop for all steps: each payment is for another beneficiary.
   await withShop({}, async (shop, gate, { credential, send }) => {
     for (const step of ['order.opened', 'settle.begun', 'settle.done', 'deliver.begun', 'deliver.done'] as const)

@@ -33,7 +33,7 @@ test('with a host for each protocol, a route of the other one says where it is, 
   }
 })
 
-test('P-21: a sandbox answers to no name that a stranger could have led to it, and to no page of theirs', async (t) => {
+test('P-01: a sandbox answers to no name that a stranger could have led to it, and to no page of theirs', async (t) => {
   verifies('D1.4')
   const shop = await startShop({ withSandboxRoutes: true })
   t.after(() => shop.stop())
@@ -63,7 +63,7 @@ test('P-21: a sandbox answers to no name that a stranger could have led to it, a
       assert.equal(await ask(line, `localhost:${port}`, `Origin: ${origin}\r\n`), status, `${line} from ${origin}`)
 })
 
-test('P-21: nor does a chain by itself', async (t) => {
+test('P-01: nor does a chain by itself', async (t) => {
   const chains = await startDevChains()
   const server = await serveRpc(chains.native)
   t.after(() => Promise.all([server.close(), chains.close()]))

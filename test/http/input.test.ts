@@ -63,7 +63,7 @@ describe('JSON', () => {
       await assertRefused(await send(BUY, body), 400, 'invalid_request')
   })
 
-  test('N-03: sixteen levels are read, one more is not, and two hundred thousand hurt nobody', async () => {
+  test('N-02: sixteen levels are read, one more is not, and two hundred thousand hurt nobody', async () => {
     verifies('D3.2', 'D9.1')
     const nested = (depth: number) => `{"saleId":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
     await assertRefused(await send(BUY, nested(16)), 400, 'invalid_request')
@@ -83,7 +83,7 @@ describe('JSON', () => {
       await assertRefused(await send('/craft/x402/quote', body), 400, 'duplicate_key')
   })
 
-  test('N-05: names that objects inherit are unknown properties, and leave no trace', async () => {
+  test('N-01: names that objects inherit are unknown properties, and leave no trace', async () => {
     for (const key of ['__proto__', 'constructor', 'toString', 'hasOwnProperty'])
       await assertRefused(
         await send(BUY, `{"saleId":391,"beneficiary":"${DEAD}","${key}":{"polluted":true}}`),
@@ -99,45 +99,45 @@ describe('JSON', () => {
 describe('fields', () => {
   const cases: readonly [string, string, unknown, ProblemCode][] = [
     ...[0, -1, 101, 9_007_199_254_740_991].map((quantity): [string, string, unknown, ProblemCode] => [
-      'N-07',
+      'N-06',
       BUY,
       { ...lot, quantity },
       'quantity_out_of_range',
     ]),
     ...[1.5, '1', true, null, 1e308].map((quantity): [string, string, unknown, ProblemCode] => [
-      'N-07',
+      'N-06',
       BUY,
       { ...lot, quantity },
       'invalid_request',
     ]),
-    ['N-07', BUY, `{"saleId":391,"beneficiary":"${DEAD}","quantity":1e400}`, 'invalid_request'],
-    ['N-07', BUY, `{"saleId":391,"beneficiary":"${DEAD}","quantity":9007199254740993}`, 'invalid_request'],
+    ['N-06', BUY, `{"saleId":391,"beneficiary":"${DEAD}","quantity":1e400}`, 'invalid_request'],
+    ['N-06', BUY, `{"saleId":391,"beneficiary":"${DEAD}","quantity":9007199254740993}`, 'invalid_request'],
     [
-      'N-08',
+      'N-06',
       '/craft/x402/quote',
       { type: 'burn', user: DEAD, nfts: [{ contract: DEAD, tokenId: '9'.repeat(79) }] },
       'token_id_out_of_range',
     ],
     [
-      'N-08',
+      'N-06',
       '/craft/x402/quote',
       { type: 'burn', user: DEAD, nfts: [{ contract: DEAD, tokenId: (2n ** 256n).toString() }] },
       'token_id_out_of_range',
     ],
     [
-      'N-08',
+      'N-06',
       '/craft/x402/quote',
       { type: 'burn', user: DEAD, nfts: [{ contract: DEAD, tokenId: '9'.repeat(30_000) }] },
       'token_id_out_of_range',
     ],
     [
-      'N-08',
+      'N-06',
       '/craft/x402/quote',
       { type: 'burn', user: DEAD, nfts: [{ contract: DEAD, tokenId: '-1' }] },
       'invalid_request',
     ],
     [
-      'N-09',
+      'N-06',
       '/craft/x402/quote',
       {
         type: 'burn',
@@ -149,34 +149,34 @@ describe('fields', () => {
       },
       'duplicate_nft',
     ],
-    ['N-10', '/craft/x402/quote', { type: 'burn', user: DEAD, nfts: [] }, 'invalid_request'],
+    ['N-06', '/craft/x402/quote', { type: 'burn', user: DEAD, nfts: [] }, 'invalid_request'],
     [
-      'N-10',
+      'N-06',
       '/craft/x402/quote',
       { type: 'burn', user: DEAD, nfts: Array.from({ length: 21 }, (_, i) => ({ contract: DEAD, tokenId: `${i}` })) },
       'invalid_request',
     ],
-    ['N-11', BUY, { ...lot, beneficiary: '0x000000000000000000000000000000000000DeAd' }, 'bad_checksum'],
-    ['N-11', BUY, { ...lot, beneficiary: `0x${'0'.repeat(40)}` }, 'invalid_beneficiary'],
-    ['N-11', BUY, { ...lot, beneficiary: `0x${'0'.repeat(39)}` }, 'invalid_request'],
-    ['N-11', BUY, { ...lot, beneficiary: `${DEAD}\n` }, 'invalid_request'],
+    ['N-06', BUY, { ...lot, beneficiary: '0x000000000000000000000000000000000000DeAd' }, 'bad_checksum'],
+    ['N-06', BUY, { ...lot, beneficiary: `0x${'0'.repeat(40)}` }, 'invalid_beneficiary'],
+    ['N-06', BUY, { ...lot, beneficiary: `0x${'0'.repeat(39)}` }, 'invalid_request'],
+    ['N-06', BUY, { ...lot, beneficiary: `${DEAD}\n` }, 'invalid_request'],
     ...['0', '01', '1.0', '-1', '1e3', ''].map((amount): [string, string, unknown, ProblemCode] => [
-      'N-12',
+      'N-06',
       '/craft/x402/quote',
       { type: 'accelerate', user: DEAD, amount },
       'invalid_request',
     ]),
     [
-      'N-12',
+      'N-06',
       '/craft/x402/quote',
       { type: 'accelerate', user: DEAD, amount: (2n ** 256n).toString() },
       'invalid_request',
     ],
-    ['N-12', '/craft/x402/quote', { type: 'accelerate', user: DEAD, amount: '9'.repeat(30_000) }, 'invalid_request'],
-    ['N-13', '/shop/x402/buy', { itemId: 'a\u0000b', nickname: 'Ada' }, 'invalid_request'],
+    ['N-06', '/craft/x402/quote', { type: 'accelerate', user: DEAD, amount: '9'.repeat(30_000) }, 'invalid_request'],
+    ['N-06', '/shop/x402/buy', { itemId: 'a\u0000b', nickname: 'Ada' }, 'invalid_request'],
     ...['', 'x'.repeat(65), 'x'.repeat(10_000), 'a\u202eb', 'a\u200bb', 'a\u0000b', 'a\nb', '\ufeffa'].map(
       (nickname): [string, string, unknown, ProblemCode] => [
-        'N-13',
+        'N-06',
         '/shop/x402/buy',
         { itemId: 'keys:5', nickname },
         'invalid_request',
@@ -193,17 +193,17 @@ describe('fields', () => {
     })
   }
 
-  test('N-07: 1.0 is 1', async () => {
+  test('N-06: 1.0 is 1', async () => {
     assert.equal((await send(BUY, `{"saleId":391,"beneficiary":"${DEAD}","quantity":1.0}`)).status, 402)
   })
 
-  test('N-11: an address in one case needs no checksum', async () => {
+  test('N-06: an address in one case needs no checksum', async () => {
     verifies('D3.3')
     for (const beneficiary of [DEAD.toLowerCase(), `0x${DEAD.slice(2).toUpperCase()}`, DEAD])
       assert.equal((await send(BUY, { ...lot, beneficiary })).status, 402)
   })
 
-  test('N-13: letters that look alike are different names, and nobody is guessed at', async () => {
+  test('N-06: letters that look alike are different names, and nobody is guessed at', async () => {
     await assertRefused(
       await send('/shop/x402/buy', { itemId: 'keys:5', nickname: 'Dem\u043e' }),
       404,
@@ -212,7 +212,7 @@ describe('fields', () => {
     assert.notEqual((await send('/shop/x402/buy', { itemId: 'keys:5', nickname: '😀'.repeat(64) })).status, 400)
   })
 
-  test('N-14: exactly one recipient, and a payer only where the protocol proves one', async () => {
+  test('N-06: exactly one recipient, and a payer only where the protocol proves one', async () => {
     const recipients = { nickname: 'Demo', address: DEAD, payer: DEAD }
     const names = Object.keys(recipients) as (keyof typeof recipients)[]
     for (const rail of ['x402', 'mpp'] as const) {
@@ -228,13 +228,13 @@ describe('fields', () => {
     }
   })
 
-  test('N-15: a transaction is the same in capitals and small letters', async () => {
+  test('N-06: a transaction is the same in capitals and small letters', async () => {
     const hash = `0x${'aB'.repeat(32)}`
     for (const spelling of [hash, hash.toLowerCase(), `0x${hash.slice(2).toUpperCase()}`])
       await assertRefused(await fetch(`${shop.url}/payments/${spelling}`), 404, 'payment_not_found')
   })
 
-  test('N-21: no text keeps a pattern busy: a slow one would hold up this very test', async () => {
+  test('N-02: no text keeps a pattern busy: a slow one would hold up this very test', async () => {
     const long = 'a'.repeat(10_000)
     for (const body of [
       { ...lot, beneficiary: `0x${long}` },
@@ -258,7 +258,7 @@ describe('payments that cannot be read', () => {
   const base64 = (value: unknown) =>
     Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64')
 
-  test('N-17: an x402 payment that is not one is 400, whatever is wrong with it', async () => {
+  test('E130: an x402 payment that is not one is 400, whatever is wrong with it', async () => {
     const buyer = await fundedWallet(shop)
     const good = await x402UnderTest.pay(shop, buyer, await send(BUY, lot))
     const without = (key: string) => edited(good, (value) => ({ ...value, [key]: undefined }))
@@ -285,7 +285,7 @@ describe('payments that cannot be read', () => {
     assert.equal((await pay('x402', good)).status, 200)
   })
 
-  test('N-18: an MPP credential that is not one is 402 with a challenge; another scheme is no payment', async () => {
+  test('E130: an MPP credential that is not one is 402 with a challenge; another scheme is no payment', async () => {
     for (const value of [
       'Payment !!!',
       'Payment e30',
@@ -305,7 +305,7 @@ describe('payments that cannot be read', () => {
     }
   })
 
-  test('N-19: the same header on two lines is ambiguous, though Node would show one', async () => {
+  test('N-04: the same header on two lines is ambiguous, though Node would show one', async () => {
     verifies('D5.11')
     const buyer = await fundedWallet(shop)
     const body = JSON.stringify(lot)

@@ -113,7 +113,7 @@ test('an absolute target is the same path, and its query is no part of it', asyn
   assert.equal((await ask(shop, 'GET ftp://x/agentic/x402/buy HTTP/1.1')).status, 404)
 })
 
-test('H-04: methods that a path does not have are refused with the ones it has, and HEAD never looks behind a price', async () => {
+test('H-05: methods that a path does not have are refused with the ones it has, and HEAD never looks behind a price', async () => {
   verifies('D2.6')
   const paths = Map.groupBy(shop.service.routes, ({ path }) => path)
   for (const [path, routes] of paths) {
@@ -160,7 +160,7 @@ async function head(method: string, path: string): Promise<{ status: number; hea
   }
 }
 
-test('H-08: OPTIONS is answered 204 on every path, known or not, with what browsers may send and read', async () => {
+test('H-13: OPTIONS is answered 204 on every path, known or not, with what browsers may send and read', async () => {
   const paths = [
     ...new Set(shop.service.routes.map(({ path }) => path.replace(/\{\w+\}/g, 'nothing'))),
     '/nowhere',
@@ -204,7 +204,7 @@ test('H-08: OPTIONS is answered 204 on every path, known or not, with what brows
   }
 })
 
-test('H-12: a client that goes away is not an error of ours, and the next one is served', async () => {
+test('M-01: a client that goes away is not an error of ours, and the next one is served', async () => {
   for (let i = 0; i < 20; i++) {
     const { socket } = openWire(shop)
     socket.write(

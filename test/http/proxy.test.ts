@@ -7,7 +7,7 @@ import { fundedWallet, mppPayer, type Pay, post, x402Payer } from '../support/bu
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 
-// H-07: proxies stand between agents and shops. They change the case of names, add lines, join lines, leave some out, and send again.
+// H-06: proxies stand between agents and shops. They change the case of names, add lines, join lines, leave some out, and send again.
 
 const PRICE = 250_000n
 
@@ -78,7 +78,7 @@ let buyers = 0
 const newLot = () => ({ saleId: 392, beneficiary: `0x${(0xfeed + buyers++).toString(16).padStart(40, '0')}` })
 
 for (const { under, payer } of rails) {
-  describe(`H-07: on ${under.name}, behind a proxy`, () => {
+  describe(`H-06: on ${under.name}, behind a proxy`, () => {
     const path = `/agentic/${under.rail}/buy`
     const paid = async (work: () => Promise<unknown>) => {
       const before = await under.till(shop)
@@ -150,7 +150,7 @@ for (const { under, payer } of rails) {
   })
 }
 
-test('H-07: behind a proxy that leaves out PAYMENT-REQUIRED, the terms are in the body', async () => {
+test('H-06: behind a proxy that leaves out PAYMENT-REQUIRED, the terms are in the body', async () => {
   await withProxy({ back: (lines) => without(lines, 'payment-required') }, async (url) => {
     const body = newLot()
     const stripped = await fetch(`${url}/agentic/x402/buy`, post(body))

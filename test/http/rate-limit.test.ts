@@ -139,7 +139,7 @@ describe('calls', () => {
     assert.equal((await fetch(`${shop.url}/health/live`)).status, 200)
   })
 
-  test('R-02: report-tx is never limited, paid or not', async () => {
+  test('R-01: report-tx is never limited, paid or not', async () => {
     verifies('4.2.6', '8.5')
     nextMinute()
     const report = { userId: 'player-1', txHash: `0x${'ab'.repeat(32)}` }
@@ -177,7 +177,7 @@ describe('payments', () => {
     aheadMs += 1_000 * Number(/t=(\d+)/.exec(headers.get('ratelimit')!)![1])
   }
 
-  test('R-04: a caller whose payments are no good is stopped; a payment that we know is answered all the same', async () => {
+  test('R-01: a caller whose payments are no good is stopped; a payment that we know is answered all the same', async () => {
     verifies('D9.2', 'D9.5')
     await nextMinute()
     const paid = (credential: string, body: object = lot) =>
@@ -225,7 +225,7 @@ describe('payments', () => {
   })
 })
 
-test('R-03: behind a proxy each caller has an allowance of their own, and cannot write themselves a new one', async () => {
+test('R-01: behind a proxy each caller has an allowance of their own, and cannot write themselves a new one', async () => {
   const shop = await startShop({ clock: leapingClock(), configure: limitedTo({ unpaid: 5 }, { proxyHops: 1 }) })
   try {
     const from = (forwarded: string) => fetch(shop.url + BUY, post(lot, { 'x-forwarded-for': forwarded }))
@@ -239,7 +239,7 @@ test('R-03: behind a proxy each caller has an allowance of their own, and cannot
   }
 })
 
-describe('R-05: three replicas', () => {
+describe('R-01: three replicas', () => {
   test('count one caller together, within a tenth', async () => {
     verifies('D9.4')
     const store = talkingStore()

@@ -83,7 +83,7 @@ describe('bodies', () => {
     assertProblem((await huge.answers())[0]!, 413, 'body_too_large')
   })
 
-  test('H-11: a client that waits for 100-continue is told to go on only when its body is wanted', async () => {
+  test('H-13: a client that waits for 100-continue is told to go on only when its body is wanted', async () => {
     const body = JSON.stringify(lot)
     const wire = openWire(shop)
     wire.write(`${postHead(BUY, body.length)}\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\n\r\n`)
@@ -94,7 +94,7 @@ describe('bodies', () => {
     assertProblem((await wire.answers())[0]!, 404, 'route_not_found')
   })
 
-  test('H-09: compressed requests are refused, and never inflated', async () => {
+  test('N-02: compressed requests are refused, and never inflated', async () => {
     const bomb = gzipSync(Buffer.alloc(10 << 20))
     for (const encoding of ['gzip', 'deflate', 'br', 'identity']) {
       const headers = { 'content-type': 'application/json', 'content-encoding': encoding }
@@ -106,7 +106,7 @@ describe('bodies', () => {
     }
   })
 
-  test('N-16: a body must say that it is JSON; a price question needs no type', async () => {
+  test('N-06: a body must say that it is JSON; a price question needs no type', async () => {
     const body = JSON.stringify(lot)
     for (const type of [
       'text/plain',
@@ -148,7 +148,7 @@ describe('bodies', () => {
 })
 
 describe('headers', () => {
-  test('H-02: a credential of 8 KiB fits; 17 KiB of headers are refused in our words', async () => {
+  test('N-02: a credential of 8 KiB fits; 17 KiB of headers are refused in our words', async () => {
     verifies('D9.1')
     for (const [size, status, code] of [
       [4 * 1024, 402, 'malformed_credential'],
@@ -174,7 +174,7 @@ describe('headers', () => {
     wire.socket.destroy()
   })
 
-  test('H-10: nothing redirects', async () => {
+  test('H-06: nothing redirects', async () => {
     for (const path of ['/catalog/', '/CATALOG', '//catalog', '/errors/', '/agentic/x402/buy/', '/docs/'])
       assert.ok((await fetch(shop.url + path, { redirect: 'manual' })).status >= 400)
   })
@@ -221,7 +221,7 @@ describe('slow and broken senders', () => {
     garbage: '\x00\x01\x02\x03\r\n\r\n',
   }
   for (const [what, bytes] of Object.entries(corpus)) {
-    test(`H-03: ${what}: refused once, and the connection is closed`, async () => {
+    test(`N-04: ${what}: refused once, and the connection is closed`, async () => {
       const wire = openWire(shop)
       wire.write(Buffer.from(bytes, 'latin1'))
       const answers = await wire.answers()
@@ -230,7 +230,7 @@ describe('slow and broken senders', () => {
     })
   }
 
-  test('H-03: pipelined requests are answered one by one, in order', async () => {
+  test('N-04: pipelined requests are answered one by one, in order', async () => {
     const wire = openWire(shop)
     const body = JSON.stringify(lot)
     wire.write(

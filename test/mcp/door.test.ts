@@ -132,7 +132,7 @@ test('asking for prices and quotes uses up the same allowances as over HTTP; lis
   for (let i = 0; i < 5; i++) assert.ok((await rpc(mcp, 'tools/list')).body.result)
 })
 
-test('P-07: a caller whose payments keep failing is not looked at any more, here and over HTTP', async () => {
+test('P-08: a caller whose payments keep failing is not looked at any more, here and over HTTP', async () => {
   const payer = await fundedWallet(shop)
   const bad = { meta: { 'x402/payment': { x402Version: 2 } } }
   const buy = (meta: object) => callTool(mcp, 'check_payment_gateway', {}, meta)

@@ -39,7 +39,7 @@ const modernAsk = (method: string, params: object = {}) => ask(method, { ...para
 
 const opening: readonly Case[] = [
   {
-    what: "P-02: the interface's own call: initialize, Accept JSON alone",
+    what: "H-13: the interface's own call: initialize, Accept JSON alone",
     body: initialize(),
     status: 200,
     says: '2025-11-25',
@@ -61,11 +61,11 @@ const opening: readonly Case[] = [
     says: -32600,
   },
   { what: 'Accept only HTML', body: initialize(), headers: { accept: 'text/html' }, status: 406, says: -32600 },
-  { what: 'P-05: an older revision is kept', body: initialize('2025-06-18'), status: 200, says: '2025-06-18' },
-  { what: 'P-05: the oldest revision is kept', body: initialize('2025-03-26'), status: 200, says: '2025-03-26' },
-  { what: 'P-05: an unknown revision gets our newest', body: initialize('1.0.0'), status: 200, says: '2025-11-25' },
+  { what: 'P-04: an older revision is kept', body: initialize('2025-06-18'), status: 200, says: '2025-06-18' },
+  { what: 'P-04: the oldest revision is kept', body: initialize('2025-03-26'), status: 200, says: '2025-03-26' },
+  { what: 'P-04: an unknown revision gets our newest', body: initialize('1.0.0'), status: 200, says: '2025-11-25' },
   {
-    what: 'P-05: the modern revision in a handshake gets our newest',
+    what: 'P-04: the modern revision in a handshake gets our newest',
     body: initialize(revision),
     status: 200,
     says: '2025-11-25',
@@ -191,7 +191,7 @@ const legacy: readonly Case[] = [
     says: 'result',
   },
   {
-    what: 'P-05: an unsupported version header',
+    what: 'P-04: an unsupported version header',
     body: ask('tools/list'),
     headers: { 'mcp-protocol-version': '1999-01-01' },
     status: 400,

@@ -21,7 +21,7 @@ const send: CallOptions['send'] = async (url, { method, headers, body }) => {
   return new Response(await text(answer), { status: answer.statusCode! })
 }
 
-test('P-03: a thousand calls at once with the same JSON-RPC id each get their own answer', async () => {
+test('P-04: a thousand calls at once with the same JSON-RPC id each get their own answer', async () => {
   const answers = await Promise.all(
     Array.from({ length: CALLS }, async (_, index) => {
       const era = index % 2 === 0 ? 'legacy' : 'modern'

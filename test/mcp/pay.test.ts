@@ -219,7 +219,7 @@ for (const [rail, pay] of [
   ['x402', withX402],
   ['mpp', withMpp],
 ] as const) {
-  test(`P-07: the same ${rail} payment again gets the same answer, and the money moves once`, async () => {
+  test(`P-08: the same ${rail} payment again gets the same answer, and the money moves once`, async () => {
     const buyer = await fundedWallet(shop)
     const underTest = rail === 'x402' ? x402UnderTest : mppPullUnderTest
     const before = await underTest.balance(shop, buyer.address)
@@ -236,7 +236,7 @@ for (const [rail, pay] of [
     assertAsksForNothing(other)
   })
 
-  test(`P-07: a ${rail} payment for one is no payment for two`, async () => {
+  test(`P-08: a ${rail} payment for one is no payment for two`, async () => {
     const buyer = await fundedWallet(shop)
     const till = await (rail === 'x402' ? x402UnderTest : mppPullUnderTest).till(shop)
     const meta = await pay(buyer)(await callTool(mcp, 'buy_sale_lot', buy(buyer.address)))

@@ -191,7 +191,7 @@ test('K-01: every shop of this suite is watched for secrets and credentials in i
   watch.assertNothingLeaked()
 })
 
-test('K-04: no public document and no print of the configuration shows a secret', async () => {
+test('K-01: no public document and no print of the configuration shows a secret', async () => {
   outputs.splice(0)
   for (const route of shop.service.routes)
     if (route.kind === 'free' && route.method === 'GET' && !route.path.includes('{'))

@@ -136,7 +136,7 @@ test('OpenAPI `webhooks` describes each event, and every body that was sent is w
   }
 })
 
-test('W-06: an event holds the object that its buyer sees, and nothing that pays, identifies a client or is ours', async () => {
+test('K-01: an event holds the object that its buyer sees, and nothing that pays, identifies a client or is ours', async () => {
   const members = new Set<string>()
   const collect = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return

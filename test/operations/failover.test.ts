@@ -138,7 +138,7 @@ test('C-15: a database that hangs takes no money and loses none, and is forgiven
   await leave()
 })
 
-test('C-16: a database whose disk is full refuses before money, and sells as soon as there is room', {
+test('C-15: a database whose disk is full refuses before money, and sells as soon as there is room', {
   skip: skip || (process.getuid?.() !== 0 && 'only root may mount a small disk'),
 }, async () => {
   const { disk } = cluster
@@ -163,7 +163,7 @@ test('C-16: a database whose disk is full refuses before money, and sells as soo
   for (const flow of bought) await buy(flow, replicas[1]!)
 })
 
-test('C-14: a synchronous standby is promoted while the shop sells and the old primary is killed: nothing is lost or doubled', {
+test('C-13: a synchronous standby is promoted while the shop sells and the old primary is killed: nothing is lost or doubled', {
   skip,
 }, async (t) => {
   await cluster.synchronous()

@@ -69,7 +69,7 @@ describe('a personal token', () => {
   })
 
   test('ends when it is revoked, with each session that it let in; by its owner or an admin, and nobody else', async () => {
-    verifies('D17.11', 'O-17')
+    verifies('D17.11', 'O-08')
     const replica = await shop.replica()
     const { id, token } = await make(ada, { name: 'Lost' })
     const thief = await signIn(shop, token)
@@ -106,7 +106,7 @@ describe('a personal token', () => {
   })
 
   test('makes no other key, nor does a session that it began, nor one in which nobody signed in just now', async () => {
-    verifies('D17.12', 'O-17')
+    verifies('D17.12', 'O-08')
     const { token } = await make(ada)
     const begun = await signIn(shop, token)
     const open = await joined(shop, 'Left open', 'admin')
@@ -135,7 +135,7 @@ describe('a personal token', () => {
 
 describe('what ran out', () => {
   test('is forgotten without waiting for anybody who is at it: two deeds never wait for each other', async () => {
-    verifies('O-21')
+    verifies('O-14')
     const { db } = shop.store
     const old = await joined(shop, 'Long gone', 'viewer')
     await db.query(`update operator_tokens set expires_at = now() - interval '1 year' where operator_id = $1`, [old.id])
@@ -157,7 +157,7 @@ describe('what ran out', () => {
 
 describe('the address of a receiver', () => {
   test('is told whole to admins only; to others, and wherever it is but mentioned, who it is', async () => {
-    verifies('D17.13', 'K-06')
+    verifies('D17.13', 'K-01')
     const admin = await joined(shop, 'Hooker admin', 'admin')
     const secret = 'T000-very-private-B000'
     const url = `https://93.184.215.14/services/${secret}?key=${secret}`
@@ -315,7 +315,7 @@ describe('play money and real', () => {
   const people = async () => (await shop.store.db.query('select id from operators')).rows.length
 
   test('share no store: a start in the other mode is refused, and writes nothing', async () => {
-    verifies('D12.9', 'O-19')
+    verifies('D12.9', 'C-10')
     assert.deepEqual(await stamp(), [{ mode: 'sandbox' }])
     const before = await people()
     await assert.rejects(as('production'), isOther)

@@ -76,7 +76,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
     assert.equal((await arrivalOf(body.paymentTx))!.state, 'matched')
   })
 
-test('E72: a payment that a node neither logs nor has a receipt of is not lost on its word alone, and found when it shows it', async () => {
+test('E30: a payment that a node neither logs nor has a receipt of is not lost on its word alone, and found when it shows it', async () => {
   verifies('D17.3')
   const rail = mppPullUnderTest
   const policy = { ...TOMORROW }

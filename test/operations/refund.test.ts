@@ -50,7 +50,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest]) {
       ])
     })
 
-    test('O-06: ten operators at once refund it once', async () => {
+    test('E15: ten operators at once refund it once', async () => {
       const { body } = await buy(shop, rail, buyer)
       const before = await rail.balance(shop, buyer.address)
       const replica = await shop.replica()

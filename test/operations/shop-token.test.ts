@@ -30,7 +30,7 @@ const add = (name: string, role: string) => asOperator(shop, '/operator/operator
 const by = (token: string, path: string, init: RequestInit = {}) =>
   fetch(shop.url + path, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } })
 
-test('O-31: the shop’s own token reads, makes the first admin, and does nothing else', async () => {
+test('O-13: the shop’s own token reads, makes the first admin, and does nothing else', async () => {
   verifies('D17.5')
   for (const path of ['/metrics', '/operator/orders', '/operator/attention'])
     assert.equal((await asOperator(shop, path)).status, 200, path)
@@ -64,7 +64,7 @@ test('O-31: the shop’s own token reads, makes the first admin, and does nothin
   assert.equal(zoe.status, 201, 'an admin lets the others in')
 })
 
-test('O-31: who has the store in hand lets an admin in again who cannot get in any more', async () => {
+test('O-13: who has the store in hand lets an admin in again who cannot get in any more', async () => {
   const { config, store } = shop
   const parts = { config, database: store.db, clock: systemClock, random: systemRandom }
   const { operators } = (await (await asOperator(shop, '/operator/operators')).json()) as {

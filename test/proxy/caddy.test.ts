@@ -8,7 +8,7 @@ import { proxies, startProxy } from './proxies.ts'
 const caddy = proxies.find(({ name }) => name === 'Caddy')!
 const isRequired = process.env['TEST_PROXY'] === 'required'
 
-test('H-21: whoever is told to ask again stays at this shop, however the path begins', {
+test('H-06: whoever is told to ask again stays at this shop, however the path begins', {
   skip: !caddy.isInstalled && !isRequired && 'Caddy is not installed',
 }, async (t) => {
   // It dies with every request in its hands, but for those after its health.

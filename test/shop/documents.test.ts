@@ -24,7 +24,7 @@ for (const { name: rail, privileges } of rails) {
     ['body', exactlyOneRecipient(shopBuyFields(defaultLimits, kinds), kinds)],
     ['query', exactlyOneRecipient(asQuery(shopBuyFields(defaultLimits, kinds)), kinds)],
   ] as const) {
-    test(`N-14: the recipient rule of ${rail} is printed with the ${name}, and says what the server does`, () => {
+    test(`N-06: the recipient rule of ${rail} is printed with the ${name}, and says what the server does`, () => {
       const { document, accepts } = printed(schema)
       assert.equal(document.type, 'object')
       assert.deepEqual(

@@ -105,7 +105,7 @@ test('a backend that comes back within the day delivers', async () => {
   assert.equal(given(delivery).length, 1)
 })
 
-test('F-07: a request whose answer was lost is not sent again while it may still arrive', async () => {
+test('F-06: a request whose answer was lost is not sent again while it may still arrive', async () => {
   const game = gameAt(studio.url)
   const delivery = await newDelivery()
   studio.fault = 'request_lost'
@@ -133,7 +133,7 @@ test('at the end of the day a backend that never received the order means money 
   assert.deepEqual(given(delivery), [])
 })
 
-test('F-07: a backend that is silent since it may have delivered is a case for an operator, and not for a refund', async () => {
+test('F-06: a backend that is silent since it may have delivered is a case for an operator, and not for a refund', async () => {
   const game = gameAt(studio.url)
   const delivery = await newDelivery()
   studio.fault = 'answer_lost'

@@ -122,7 +122,7 @@ for (const fault of ['down', 'error', 'unsigned'] as const) {
 }
 
 for (const fault of ['answer_lost', 'slow', 'no_dedupe'] as const) {
-  test(`F-07: delivered, but the answer is lost (${fault}): the game is asked, and delivers once`, async () => {
+  test(`F-06: delivered, but the answer is lost (${fault}): the game is asked, and delivers once`, async () => {
     verifies('D12.7')
     failDeliveryWith(fault)
     const purchase = await bought(await buy())
@@ -160,7 +160,7 @@ test('F-06: a backend that goes away after payment is tried again when it is bac
 })
 
 for (const fault of ['wrong_player', 'wrong_quantity'] as const) {
-  test(`F-08: an answer with the ${fault.replace('_', ' ')} is an alarm, and the money goes back`, async () => {
+  test(`F-06: an answer with the ${fault.replace('_', ' ')} is an alarm, and the money goes back`, async () => {
     const buyer = await fundedWallet(shop)
     const before = await x402UnderTest.balance(shop, buyer.address)
     failDeliveryWith(fault)
@@ -170,7 +170,7 @@ for (const fault of ['wrong_player', 'wrong_quantity'] as const) {
   })
 }
 
-test('F-07: with a backend that cannot say nothing is resent, an operator is called, and decides', async () => {
+test('F-06: with a backend that cannot say nothing is resent, an operator is called, and decides', async () => {
   failDeliveryWith('cannot_say')
   const first = studio.calls.length
   const moving = await json<ShopPurchase>(await buy(), 202)

@@ -23,7 +23,7 @@ after(() => shop.stop())
 const url = () => `${shop.url}/shop/mpp/player-lookup`
 
 for (const mode of ['pull', 'push'] as const) {
-  test(`A-04: a payer by ${mode} gets their own player, and only that one, for 0.02 dollars`, async () => {
+  test(`A-01: a payer by ${mode} gets their own player, and only that one, for 0.02 dollars`, async () => {
     verifies('1.7', '4.1.5', '4.1.7', '8.4')
     const [mine] = await Promise.all([linkedBuyer(shop), linkedBuyer(shop)])
     const before = await mppPullUnderTest.till(shop)
@@ -38,7 +38,7 @@ for (const mode of ['pull', 'push'] as const) {
   })
 }
 
-test('A-04: a payer without a player is told so, and nothing is taken', async () => {
+test('A-01: a payer without a player is told so, and nothing is taken', async () => {
   const stranger = await fundedWallet(shop)
   const before = await mppPullUnderTest.balance(shop, stranger.address)
   const refusal = await json<Refusal>(await mppPayer(shop, stranger, 'pull')(url(), post({})), 404)
@@ -62,7 +62,7 @@ test('the route has no parameters', async () => {
   assert.equal(refusal.code, 'invalid_request')
 })
 
-test('A-06: the public status of a lookup never shows the player', async () => {
+test('A-05: the public status of a lookup never shows the player', async () => {
   const { account, nickname } = await linkedBuyer(shop)
   const found = await json<Lookup>(await mppPayer(shop, account, 'pull')(url(), { method: 'POST' }), 200)
   const status = `${shop.url}/shop/mpp/purchases`

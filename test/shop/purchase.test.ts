@@ -61,7 +61,7 @@ for (const way of ways) {
       assert.equal((await ledger(shop)).find(({ orderId }) => orderId === bought.orderId)?.nickname, nickname)
     })
 
-    test('F-09: a player who is renamed after payment still receives it, and the new owner of the name does not', async () => {
+    test('F-10: a player who is renamed after payment still receives it, and the new owner of the name does not', async () => {
       const { account, nickname } = await linkedBuyer(shop)
       const renamed = `${nickname} of old`
       const act = async () => {
@@ -102,7 +102,7 @@ test('a purchase to flaky_delivery succeeds after two failures, once', async () 
   assert.equal((await ledger(shop)).filter(({ orderId }) => orderId === bought.orderId).length, 1)
 })
 
-test('A-02: on MPP the payer’s linked player receives it, and nobody else’s payer can be named', async () => {
+test('A-01: on MPP the payer’s linked player receives it, and nobody else’s payer can be named', async () => {
   verifies('1.3', '2.2.5')
   const [mine, other] = await Promise.all([linkedBuyer(shop), linkedBuyer(shop)])
   const url = `${shop.url}/shop/mpp/buy`
@@ -117,7 +117,7 @@ test('A-02: on MPP the payer’s linked player receives it, and nobody else’s 
   assert.equal(await mppPullUnderTest.balance(shop, other.account.address), before)
 })
 
-test('A-02: a pushed payment that names another payer is sent back in full', async () => {
+test('A-01: a pushed payment that names another payer is sent back in full', async () => {
   const [mine, other] = await Promise.all([linkedBuyer(shop), linkedBuyer(shop)])
   const before = await mppPushUnderTest.balance(shop, other.account.address)
   const body = { itemId: 'keys:5', payer: mine.account.address }
@@ -151,7 +151,7 @@ test('what cannot be bought is refused before anybody is asked to pay', async ()
   }
 })
 
-test('N-14: exactly one recipient, and the payer is one on MPP only', async () => {
+test('N-06: exactly one recipient, and the payer is one on MPP only', async () => {
   verifies('2.2.6', '2.2.7', '2.2.8')
   const ada = '0x00000000000000000000000000000000000000aa'
   const given = { nickname: 'Ada', address: ada, payer: ada }
@@ -169,7 +169,7 @@ test('N-14: exactly one recipient, and the payer is one on MPP only', async () =
   }
 })
 
-test('N-13: a nickname is matched exactly, however it was typed, and look-alikes are somebody else', async () => {
+test('N-06: a nickname is matched exactly, however it was typed, and look-alikes are somebody else', async () => {
   verifies('D3.4', 'D9.1')
   await shop.store.db.query(`insert into players (id, nickname) values ('ply_zoe', $1)`, ['Zoë 🐉'])
   const quoteFor = (nickname: string) =>
@@ -216,7 +216,7 @@ test('a price question without a body is answered with the lowest price on the s
   assert.equal(required.accepts[0].amount, '800000')
 })
 
-test('A-06: whoever asks by the payment transaction learns nothing of the player; the order id shows all', async () => {
+test('A-05: whoever asks by the payment transaction learns nothing of the player; the order id shows all', async () => {
   verifies('D13.1', 'D13.2')
   const { account, nickname } = await linkedBuyer(shop)
   const url = `${shop.url}/shop/mpp/buy`

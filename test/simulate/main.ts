@@ -20,7 +20,7 @@ import type { Verdict } from './run.ts'
 //                                                     on PostgreSQL: statements wait for locks, and sessions end with their process
 //   npm run simulate -- --kept                        those that once found something as well, with the plans that did;
 //                                                     --kept-short leaves out most of them
-//   npm run simulate -- --universes=5000 --without=E16 --until-found
+//   npm run simulate -- --universes=5000 --without='late delivery' --until-found
 //                                                     with one mend taken out: is it found, and in which universe?
 //                                                     --kinds=lag,stop and --goods=lot aim: only these faults, only these goods;
 //                                                     --enemy=gap: there is an enemy, and this is the trick;

@@ -6,14 +6,14 @@ import { type Cut, rewriting } from './rewriting.ts'
  * changed while it is loaded, and a cut that no longer fits fails loudly.
  */
 export const mends: Readonly<Record<string, readonly Cut[]>> = {
-  E1: [
+  allowance: [
     {
       file: 'src/rails/mpp/settlement.ts',
       from: 'sameAddress(from, receipt.from) &&',
       to: '',
     },
   ],
-  E5: [
+  nothing: [
     { file: 'src/rails/mpp/settlement.ts', from: 'amount > 0n &&', to: '' },
     { file: 'src/rails/mpp/push.ts', from: 'if (arrived === 0n) {', to: 'if (arrived < 0n) {' },
     {
@@ -22,21 +22,21 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
       to: 'if (arrived < 0n && REFUND_AT_LEAST < 0n)',
     },
   ],
-  E8: [
+  gap: [
     {
       file: 'src/rails/mpp/pull.ts',
       from: 'if (nonceGap !== 0n) throw unfit',
       to: 'if (nonceGap < 0n) throw unfit',
     },
   ],
-  E9: [
+  forgotten: [
     {
       file: 'src/checkout/replay.ts',
       from: "if (end.status === 'expired') await assertNeverLanded(paid)",
       to: '',
     },
   ],
-  E16: [
+  'late delivery': [
     {
       file: 'src/surfaces/shop/game-client.ts',
       from: 'if (request.at !== undefined && clock.now() - request.at > LATE_MS_MAX) throw new GameSilent(new TooLate())',
@@ -44,7 +44,7 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
     },
     { file: 'src/surfaces/shop/game-client.ts', from: 'timestamp: at }', to: 'timestamp: clock.now() }' },
   ],
-  E17: [
+  'late record': [
     {
       file: 'src/store/sends/journal.ts',
       from: `where not exists (\${CLOSED})
@@ -53,7 +53,7 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
       to: 'where $1::text is not null and $2::text is not null and $3::uuid is not null\n  on conflict do nothing',
     },
   ],
-  E20: [
+  'unwatched sends': [
     {
       file: 'src/service/tills.ts',
       from: 'watchSends: watcherOf(parts, { till: idOf(payTo), network, asset, payTo }),',
@@ -80,7 +80,7 @@ export const mends: Readonly<Record<string, readonly Cut[]>> = {
       to: 'if (open_orders >= open_orders_max + 100)',
     },
   ],
-  E26: [
+  'late receipt': [
     {
       file: 'src/rails/mpp/settlement.ts',
       from: `if (!receipt)

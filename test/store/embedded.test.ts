@@ -94,10 +94,10 @@ test('a first start that is killed half way leaves nothing that hinders the next
   const files = globSync('pg/**/{PG_VERSION,pg_control,[0-9]*}', { cwd: dataDir })
   assert.ok(files.length > 100)
   const open = files.filter((file) => (statSync(join(dataDir, file)).mode & 0o077) !== 0)
-  assert.deepEqual(open, [], 'C-21: files are their owner’s alone')
+  assert.deepEqual(open, [], 'C-10: files are their owner’s alone')
 })
 
-test('C-21: a folder that others can open is closed to them, or refused where that is not ours to do', async (t) => {
+test('C-10: a folder that others can open is closed to them, or refused where that is not ours to do', async (t) => {
   const dataDir = await dataDirFor(t)
   chmodSync(dataDir, 0o777)
   await (await openDatabase({ ...quiet, dataDir })).close()
@@ -120,7 +120,7 @@ test('C-21: a folder that others can open is closed to them, or refused where th
   assert.equal(statSync(empty).mode & 0o777, 0o700)
 })
 
-test('C-21: an empty folder of another user is refused while others can open it', {
+test('C-10: an empty folder of another user is refused while others can open it', {
   skip: process.getuid?.() !== 0 && 'only root can give a folder away',
 }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sutler-theirs-'))

@@ -23,7 +23,7 @@ for (const engine of engines) {
     // A start of the embedded engine takes seconds; there one kill must do.
     const isEmbedded = engine === 'embedded'
     for (const waypoint of isEmbedded ? (['webhook.sent'] as const) : (['webhook.sent', 'webhook.recorded'] as const)) {
-      test(`W-04: kill -9 at ${waypoint}: nothing is lost, the order is kept, and only what was not written down comes twice`, async (context) => {
+      test(`I13: kill -9 at ${waypoint}: nothing is lost, the order is kept, and only what was not written down comes twice`, async (context) => {
         const store = await emptyStore(engine)
         const receiver = await startReceiver()
         const place = JSON.stringify(store.place)

@@ -59,7 +59,7 @@ for (const engine of engines) {
       assert.equal(hook.messages.length, 1)
     })
 
-    test('W-03/W-04: a receiver that fails is told again with the same id, and hears the changes of an object in their order', async () => {
+    test('I13: a receiver that fails is told again with the same id, and hears the changes of an object in their order', async () => {
       verifies('D10.5')
       const hook = await receiver((_message, count) => (count % 3 === 0 ? 200 : 503))
       const id = await office.add(hook.url)
@@ -79,7 +79,7 @@ for (const engine of engines) {
       await until(async () => (await states(id)).every((state) => state === 'delivered'))
     })
 
-    test('W-03: after three days of failures a message is a dead letter, the next change is told, and a replay sends it again', async () => {
+    test('I13: after three days of failures a message is a dead letter, the next change is told, and a replay sends it again', async () => {
       verifies('D10.5')
       const total = RETRY_SECONDS.reduce((sum, seconds) => sum + seconds, 0)
       assert.ok(total > 2.9 * 86_400 && total <= 3 * 86_400, `the pauses are ${total / 3600} hours together`)
@@ -99,7 +99,7 @@ for (const engine of engines) {
       assert.equal(hook.taken.at(-1)!.id, hook.messages[0]!.id)
     })
 
-    test('W-03: 410 disables the endpoint; enabled again it gets what was pending', async () => {
+    test('I13: 410 disables the endpoint; enabled again it gets what was pending', async () => {
       let isGone = true
       const hook = await receiver(() => (isGone ? 410 : 200))
       const id = await office.add(hook.url)

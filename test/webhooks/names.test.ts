@@ -20,7 +20,7 @@ afterEach(() => server.stop())
 const threadsAsked = () => process.getActiveResourcesInfo().filter((what) => what === 'GetAddrInfoReqWrap').length
 const askNobody = () => assert.fail('the system is not asked')
 
-describe('E42: a receiver whose name server is silent', () => {
+describe('W-05: a receiver whose name server is silent', () => {
   test('takes no thread from the look-ups of the shop, and is given up after ten seconds', async () => {
     server = await startNameServer(() => 'silence')
     const resolve = createResolve({ servers: [server.address] })

@@ -50,7 +50,7 @@ async function startUnreliableReceiver() {
   }
 }
 
-test(`W-03: ${EVENTS} events to two receivers that fail three of ten times, by two replicas: none lost, each object in order`, async (context) => {
+test(`I13: ${EVENTS} events to two receivers that fail three of ten times, by two replicas: none lost, each object in order`, async (context) => {
   const store = await openStore('postgres')
   const receivers = await Promise.all([startUnreliableReceiver(), startUnreliableReceiver()])
   const offices = [store.db, await store.replica()].map((db) => openPostOffice(db, { retrySeconds: impatient }))

@@ -95,7 +95,7 @@ describe('a challenge', () => {
     )
   })
 
-  test('M-28: is ours under any secret that is still good, and under no other', () => {
+  test('M-13: is ours under any secret that is still good, and under no other', () => {
     const [old, fresh] = [new Secret('the secret before the last rotation, long'), secret]
     const given = fc.sample(input, 1)[0]!
     const issued = issueChallenge(given, old)

@@ -21,7 +21,7 @@ const header = (value: unknown) =>
 const refuses = (decode: () => unknown, what: string) =>
   assert.throws(decode, (error) => isProblem(error, 'malformed_credential'), what)
 
-test('N-18: another scheme is no payment, and is left alone', () => {
+test('E130: another scheme is no payment, and is left alone', () => {
   for (const other of ['Bearer abc', 'Basic eA==', 'Payments abc', 'PaymentX abc', '', 'Payment'])
     assert.equal(decodeHeader(other), null, other)
 })
@@ -33,7 +33,7 @@ test('a credential is read whatever the case of its scheme, and a hash in lower 
   }
 })
 
-test('N-18: what cannot be read is refused as malformed', () => {
+test('E130: what cannot be read is refused as malformed', () => {
   for (const [what, value] of [
     ['not base64url', 'Payment a+b/'],
     ['not JSON', header('{')],
@@ -56,7 +56,7 @@ test('N-18: what cannot be read is refused as malformed', () => {
       refuses(() => decodeMeta({ challenge: { ...challenge, [field]: value }, payload }), `${field} of ${value}`)
 })
 
-test('N-18: no bytes make the decoder throw anything else', () => {
+test('E130: no bytes make the decoder throw anything else', () => {
   const safe = (decode: () => unknown) => {
     try {
       decode()

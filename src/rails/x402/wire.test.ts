@@ -53,7 +53,7 @@ function mixed(digits: string, choose: () => number): string {
 /** `--spellings=10000` tries more. */
 const SPELLINGS = Number(process.env['TEST_SPELLINGS'] ?? 500)
 
-test(`M-04: the identity of a payment is the same in ${SPELLINGS} spellings`, () => {
+test(`I1: the identity of a payment is the same in ${SPELLINGS} spellings`, () => {
   const identity = nameOf(encode(payload))
   fc.assert(
     fc.property(fc.infiniteStream(fc.nat()), (stream) => {
@@ -69,7 +69,7 @@ test(`M-04: the identity of a payment is the same in ${SPELLINGS} spellings`, ()
   )
 })
 
-test('M-04: nothing but payer and nonce makes the identity, on one token of one network', () => {
+test('I1: nothing but payer and nonce makes the identity, on one token of one network', () => {
   const identity = nameOf(encode(payload))
   const { authorization } = payload.payload
   const changed = (change: object) =>
@@ -84,7 +84,7 @@ test('M-04: nothing but payer and nonce makes the identity, on one token of one 
   assert.notEqual(identityOf('eip155:84532', `0x${'22'.repeat(20)}`, other), identity)
 })
 
-test('M-04: base64 has one alphabet, no junk and no missing end', () => {
+test('I1: base64 has one alphabet, no junk and no missing end', () => {
   const good = encode(payload)
   for (const bad of [`${good} `, ` ${good}`, good.slice(0, -1), `${good}=`, good.replace('e', '-'), `${good}\n`, '='])
     assert.throws(
@@ -94,7 +94,7 @@ test('M-04: base64 has one alphabet, no junk and no missing end', () => {
     )
 })
 
-test('N-17: no header makes the decoder throw anything but its refusal', () => {
+test('E130: no header makes the decoder throw anything but its refusal', () => {
   const safe = (decode: () => unknown) => {
     try {
       decode()

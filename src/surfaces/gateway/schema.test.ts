@@ -8,7 +8,7 @@ const UNSEEN = [
   ...[0x2066, 0x2069, 0x3164, 0xd800, 0xe000, 0xfe0f, 0xfeff, 0xffa0, 0xfff9, 0x1d173, 0xe0041, 0xe0100],
 ].map((point) => String.fromCodePoint(point))
 
-test('N-13: names hold nothing that is not seen, and nothing that turns the reading direction', () => {
+test('N-06: names hold nothing that is not seen, and nothing that turns the reading direction', () => {
   const isName = (text: string) => nicknameField(64).safeParse(text).success
   const isUser = (userId: string) => reportSchema.safeParse({ userId, txHash: `0x${'ab'.repeat(32)}` }).success
   for (const mark of UNSEEN) {

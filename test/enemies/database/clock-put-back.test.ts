@@ -16,7 +16,7 @@ import { letGo } from '../support/stepped-shop.ts'
 const PUT_BACK_MS = 17_000
 const ANSWER_MS = 1_000
 
-test('E202: a payer whose payment does not land hears of it in time though the clock is put back meanwhile', async (t) => {
+test('M-27: a payer whose payment does not land hears of it in time though the clock is put back meanwhile', async (t) => {
   const clock = movableClock()
   let isPutBack = false
   const waits: number[] = []

@@ -42,7 +42,7 @@ async function startWithOne(t: TestContext, statementMsMax = 5_000) {
   return { db, read }
 }
 
-test('E36: two thousand transfers are read, and read again, whatever the statistics say', async (t) => {
+test('E38: two thousand transfers are read, and read again, whatever the statistics say', async (t) => {
   const { db, read } = await startWithOne(t)
   await db.query('analyze arrivals')
   // Those of the first transaction were all read at once.
@@ -87,7 +87,7 @@ const transfersIn = (transaction: string, name: string) => `
   select 'arr_${name}' || i, '${TILL}', ${transaction}, i, 100, '${SENDER}', 1000, 'unclaimed'
   from generate_series(1, $1::int) as i`
 
-test('E43, E207: thousands of equal payments in one transaction are told from those that stand alone, whatever the planner believes', async (t) => {
+test('E38: thousands of equal payments in one transaction are told from those that stand alone, whatever the planner believes', async (t) => {
   const store = await openStore('postgres')
   t.after(() => store.drop())
   const { db } = store
@@ -121,7 +121,7 @@ test('E43, E207: thousands of equal payments in one transaction are told from th
   assert.equal(missing.rows[0]!.n, 5_000)
 })
 
-test('E56: what may be a missing payment is found among thousands, whatever the statistics say', async (t) => {
+test('M-26: what may be a missing payment is found among thousands, whatever the statistics say', async (t) => {
   const store = await openStore('postgres')
   t.after(() => store.drop())
   const { db } = store

@@ -64,7 +64,7 @@ describe('connections that go silent', () => {
     return { wire, db }
   }
 
-  test('E21: all of them together cost one time-out, and the next query is answered', async (t) => {
+  test('C-15: all of them together cost one time-out, and the next query is answered', async (t) => {
     const { wire, db } = await through(t, PATIENT)
     assert.equal(db.status().idle, POOL_SIZE)
     wire.hush()

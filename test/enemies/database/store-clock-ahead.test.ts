@@ -12,7 +12,7 @@ import { step, withChains } from '../support/stepped-shop.ts'
 // Where a used payment is searched from when its time is over is told by when its order was opened, by the clock of the store. That one may be
 // minutes ahead of the chain's.
 
-test('E96: a payment that a stranger carried is not said to be spent elsewhere because the clock of the store is ahead', async (t) => {
+test('M-12: a payment that a stranger carried is not said to be spent elsewhere because the clock of the store is ahead', async (t) => {
   const clock = movableClock()
   const meddler = createMeddler()
   let begun = async (): Promise<void> => {}

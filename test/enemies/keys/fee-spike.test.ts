@@ -17,7 +17,7 @@ import { startShop } from '../../support/shop.ts'
 const BASE_FEE = 1_000_000n
 const hex = (value: bigint): Hex => `0x${value.toString(16)}`
 
-test('E18: a spike between verification and signature delays the payment, and blocks nobody', async (t) => {
+test('M-21: a spike between verification and signature delays the payment, and blocks nobody', async (t) => {
   const clock = movableClock()
   let waypoint: Waypoint = noWaypoint
   const shop = await startShop({
@@ -64,7 +64,7 @@ describe('a key', () => {
   })
   after(() => store.drop())
 
-  test('E18: signs the same nonce again at today’s fees when its wallet can no longer pay what it offered', async (t) => {
+  test('M-21: signs the same nonce again at today’s fees when its wallet can no longer pay what it offered', async (t) => {
     const { sender, newErrand, ask, fault, clear, wallet, sendOf, liveFees, landed } = await senderDesk(t, store)
     await ask('dev_setBaseFee', hex(100n * BASE_FEE))
     const dear = await sender({ fees: liveFees, waitMs: 30, stuckAfterMs: 60_000 })
@@ -84,7 +84,7 @@ describe('a key', () => {
 
   const cheap = { maxFeePerGas: 2n * BASE_FEE, maxPriorityFeePerGas: 0n, baseFee: BASE_FEE }
 
-  test('E18: does so for whoever is in front, though nobody cares for it any more', async (t) => {
+  test('M-21: does so for whoever is in front, though nobody cares for it any more', async (t) => {
     const { sender, newErrand, ask, fault, clear, wallet, liveFees, landed } = await senderDesk(t, store)
     await ask('dev_setBaseFee', hex(100n * BASE_FEE))
     await fault({ kind: 'drop' })

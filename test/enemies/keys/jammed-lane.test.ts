@@ -41,7 +41,7 @@ describe('a key whose transactions do not land', () => {
     assert.equal((await landed()).length, 1)
   })
 
-  test('E208: are others’, and on their way: a process that has been up for long does not call them stuck', async (t) => {
+  test('M-21: are others’, and on their way: a process that has been up for long does not call them stuck', async (t) => {
     const clock = movableClock()
     const { sender, newErrand, fault } = await senderDesk(t, store, { clock })
     const options = { waitMs: 30, stuckAfterMs: 30_000 }
@@ -54,7 +54,7 @@ describe('a key whose transactions do not land', () => {
     await assert.rejects(quiet.assertClear(), { code: 'chain_unavailable' })
   })
 
-  test('E208: and have landed since: whoever comes while one looks waits for the same answer', async (t) => {
+  test('M-21: and have landed since: whoever comes while one looks waits for the same answer', async (t) => {
     const clock = movableClock()
     const { sender, newErrand, fault, clear, landed } = await senderDesk(t, store, { clock })
     const one = await sender({ waitMs: 30, stuckAfterMs: 30_000 })

@@ -14,12 +14,12 @@ import { x402UnderTest } from '../../support/credentials.ts'
 import { AS_FAR_AS_IT_CAN_MS, plainTransports, startShop } from '../../support/shop.ts'
 import { step } from '../support/stepped-shop.ts'
 
-// E51, and then E20: a replica with the new key learns from the contract that the old one has delivered, perhaps before a node shows which
+// E15, and then E20: a replica with the new key learns from the contract that the old one has delivered, perhaps before a node shows which
 // transaction it was. Is that delivery watched like any other?
 
 for (const { title, isShown } of [
-  { title: 'E59: a mint of the old key that a replica with the new one found on the contract', isShown: true },
-  { title: 'E71: a mint of the old key whose receipt was late', isShown: false },
+  { title: 'E20: a mint of the old key that a replica with the new one found on the contract', isShown: true },
+  { title: 'E20: a mint of the old key whose receipt was late', isShown: false },
 ])
   test(`${title} is brought back when the chain drops it`, async (t) => {
     let isForgotten = false

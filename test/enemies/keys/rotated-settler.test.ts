@@ -32,7 +32,7 @@ async function startForgetful(t: TestContext): Promise<TestShop> {
   return shop
 }
 
-test('E60: a payment that the old settler has signed is not said to be free because that of the new one reverted', async (t) => {
+test('E44: a payment that the old settler has signed is not said to be free because that of the new one reverted', async (t) => {
   const shop = await startForgetful(t)
   const buyer = await fundedWallet(shop, 1n)
   const before = await x402UnderTest.till(shop)

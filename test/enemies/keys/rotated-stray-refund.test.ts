@@ -10,14 +10,14 @@ import { fundedWallet } from '../../support/buyers.ts'
 import { x402UnderTest } from '../../support/credentials.ts'
 import { plainTransports, startShop } from '../../support/shop.ts'
 
-// E51 for money without an order: the treasury's key is rotated replica by replica. A person at the replica with the old key sends it back in
+// E15 for money without an order: the treasury's key is rotated replica by replica. A person at the replica with the old key sends it back in
 // the moment at which the replica with the new one keeps the books.
 
 const AMOUNT = 700_000n
 /** `transfer(address,uint256)`: tried out just before it is signed, after all looks at what others have signed. */
 const TRANSFER = '0xa9059cbb'
 
-test('E86: orphaned money that a person sends back while another replica keeps the books goes back once, by the old key or by the new one', async (t) => {
+test('E15: orphaned money that a person sends back while another replica keeps the books goes back once, by the old key or by the new one', async (t) => {
   const rail = x402UnderTest
   let tried = async (): Promise<void> => {}
   const shop = await startShop({

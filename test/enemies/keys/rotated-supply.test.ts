@@ -12,7 +12,7 @@ import { startShop } from '../../support/shop.ts'
 
 // What the old minter has minted is among our own holds, and counts as somebody else's as well.
 
-test('E58: a lot is not sold out because another key mints by now', async (t) => {
+test('F-03: a lot is not sold out because another key mints by now', async (t) => {
   const shop = await startShop({ withoutWorker: true })
   t.after(() => shop.stop())
   await setLot(shop, 777, { price: '0.25', supply: 4n })

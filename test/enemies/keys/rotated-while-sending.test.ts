@@ -61,7 +61,7 @@ async function bringBack({ store, chains }: TestShop, orderId: string): Promise<
 }
 
 for (const rail of [x402UnderTest, mppPullUnderTest])
-  test(`E51: a refund by ${rail.name} that the old key of the treasury has signed is not signed again by the new one`, async (t) => {
+  test(`E15: a refund by ${rail.name} that the old key of the treasury has signed is not signed again by the new one`, async (t) => {
     const shop = await startForgotten(t, 'refund.created')
     const key = generatePrivateKey()
     const treasury = await fundedWallet(shop, 1_000n, privateKeyToAccount(key))
@@ -85,7 +85,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest])
     assert.deepEqual((await Promise.all(sentBack)).flat(), [CURSED_PRICE])
   })
 
-test('E51: a mint that the old key of the minter has signed is not paid back because the new one may not mint', async (t) => {
+test('E15: a mint that the old key of the minter has signed is not paid back because the new one may not mint', async (t) => {
   const shop = await startForgotten(t, 'deliver.begun', { mintMs: 2_000 })
   const key = generatePrivateKey()
   await fundedWallet(shop, 1n, privateKeyToAccount(key))
@@ -105,7 +105,7 @@ test('E51: a mint that the old key of the minter has signed is not paid back bec
   assert.deepEqual([await nftsOf(shop.chains, shop.world.contracts.sale, buyer.address), refunds], [1, []])
 })
 
-test('E51: a mint that the old key has signed and whose time is over is closed by the new one: its bytes deliver nothing any more', async (t) => {
+test('E15: a mint that the old key has signed and whose time is over is closed by the new one: its bytes deliver nothing any more', async (t) => {
   const shop = await startForgotten(t, 'deliver.begun', { mintMs: 60_000 })
   const { sale } = shop.world.contracts
   const key = generatePrivateKey()

@@ -41,7 +41,7 @@ for (const [how, crowd] of [
     { dust: 320, blocks: 10, refusal: { above: 160, code: -32005, message: 'query timeout exceeded' } },
   ],
 ] as const)
-  test(`E103: all transfers to a till are found where a search of many blocks ${how}`, async (t) => {
+  test(`E38: all transfers to a till are found where a search of many blocks ${how}`, async (t) => {
     const rpc = await crowdedNode(t, crowd)
     const found = await transfersTo(rpc, { token: TOKEN, to: TILL }, 1n, 1_500n)
     assert.equal(new Set(found.map(({ logIndex }) => logIndex)).size, crowd.dust)

@@ -18,7 +18,7 @@ import { until } from '../../support/until.ts'
 
 const RARE = 77
 
-test('E8: payments whose nonce their payer spends elsewhere do not close the shop for others', async () => {
+test('F-04: payments whose nonce their payer spends elsewhere do not close the shop for others', async () => {
   let waypoint: Waypoint = noWaypoint
   const shop = await startShop({
     waypoint: (name) => waypoint(name),

@@ -79,7 +79,7 @@ describe('E14: a wallet that authorizes the same money many times', () => {
     ).rows[0]!.n
 })
 
-describe('E8: a signed transaction that cannot land now', () => {
+describe('F-04: a signed transaction that cannot land now', () => {
   let shop: TestShop
   before(async () => {
     shop = await start()
@@ -115,7 +115,7 @@ async function held(shop: TestShop): Promise<number> {
   return rows[0]!.held
 }
 
-test('E8: a payment that passed every check and does not land gives back what it kept, and is delivered if it lands after all', async () => {
+test('F-04: a payment that passed every check and does not land gives back what it kept, and is delivered if it lands after all', async () => {
   let isSwallowing = true
   const kept: Hex[] = []
   const shop = await start(

@@ -18,7 +18,7 @@ const statusOf = async (shop: TestShop, path: string) => (await fetch(shop.url +
 /** More than all buffers between two processes hold. */
 const LARGE = head('GET', viewer.script).repeat(10)
 
-test('E3: three sockets with sixty documents and nine hundred preflights each, never read, stop nobody', async () => {
+test('H-01: three sockets with sixty documents and nine hundred preflights each, never read, stop nobody', async () => {
   const shop = await startShop()
   const mutes = Array.from({ length: 3 }, () => openMute(shop))
   try {

@@ -22,7 +22,7 @@ const inOther = {
   }),
 }
 
-describe('E54: another token on the same network', () => {
+describe('E53: another token on the same network', () => {
   let shop: TestShop
   let waypoint: Waypoint = noWaypoint
   before(async () => {
@@ -67,7 +67,7 @@ describe('E54: another token on the same network', () => {
   }
 
   for (const rail of [x402UnderTest, mppPullUnderTest] as RailUnderTest[])
-    test(`E54: a shop does not open with another token for ${rail.rail} while an order is open in the earlier one`, async () => {
+    test(`E53: a shop does not open with another token for ${rail.rail} while an order is open in the earlier one`, async () => {
       const orderId = await openOrder(rail)
       const { asset } = (await shop.service.checkout.orders.byId(orderId))!
       await assert.rejects(shop.replica({ configure: inOther[rail.rail] }), ({ message }: Error) => {
@@ -79,7 +79,7 @@ describe('E54: another token on the same network', () => {
       assert.equal(await currencyTold(opened, rail, orderId), await currencyTold(shop, rail, orderId))
     })
 
-  test('E54: a shop that keeps the earlier token beside the new one finishes in it what was paid in it', async () => {
+  test('E53: a shop that keeps the earlier token beside the new one finishes in it what was paid in it', async () => {
     const orderId = await openOrder(x402UnderTest)
     const opened = await shop.replica({
       configure: (config) => {

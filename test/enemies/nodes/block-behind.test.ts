@@ -37,7 +37,7 @@ function lag(node: Meddler, { native }: TestShop['chains']): void {
 }
 
 for (const place of ['first', 'second'] as const)
-  test(`E106: an order whose payment failed for good is given up though the ${place} of two nodes is always a block behind`, async (t) => {
+  test(`E44: an order whose payment failed for good is given up though the ${place} of two nodes is always a block behind`, async (t) => {
     const { shop, clock, meddler, other, atOpening } = await startBetweenNodes(t)
     const { native } = shop.chains
     const buyer = await fundedWallet(shop)

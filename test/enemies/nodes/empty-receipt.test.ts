@@ -19,7 +19,7 @@ import { drop, step } from '../support/stepped-shop.ts'
 // Both nodes show the transaction that is said to have paid: what they do not show is that it paid.
 
 for (const nodes of [1, 2])
-  test(`E85: a payment that reverts after a reorganisation is not sent back, by the word of ${nodes} honest nodes`, async (t) => {
+  test(`E78: a payment that reverts after a reorganisation is not sent back, by the word of ${nodes} honest nodes`, async (t) => {
     let failed = async (): Promise<void> => {}
     const shop = await startShop({
       withoutWorker: true,
@@ -47,7 +47,7 @@ for (const nodes of [1, 2])
     assert.deepEqual({ paid, sentBack }, { paid: 0n, sentBack: [] })
   })
 
-test('E85: a payment that one of two nodes makes up in a transaction that there is does not go back when that node tells the truth', async (t) => {
+test('E78: a payment that one of two nodes makes up in a transaction that there is does not go back when that node tells the truth', async (t) => {
   const meddler = createMeddler()
   let settled = (): void => {}
   const shop = await startShop({

@@ -76,7 +76,7 @@ async function shopWithFreezer(t: TestContext) {
   return { shop, clock, nodes, freeze, buyer: await fundedWallet(shop) }
 }
 
-describe('E23: the first of two nodes stands still', () => {
+describe('M-18: the first of two nodes stands still', () => {
   for (const rail of [x402UnderTest, mppPullUnderTest])
     test(`payments by ${rail.name} are taken and delivered by the second one, and the first is not asked`, async (t) => {
       const { shop, nodes, freeze, buyer } = await shopWithFreezer(t)
@@ -145,7 +145,7 @@ describe('E23: the first of two nodes stands still', () => {
   })
 })
 
-describe('E23: a chain that stands still altogether', () => {
+describe('M-18: a chain that stands still altogether', () => {
   const HEAD_AGE_MS = 10_000
 
   for (const rail of [x402UnderTest, mppPullUnderTest])

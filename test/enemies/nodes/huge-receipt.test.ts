@@ -16,7 +16,7 @@ import { crowdedNode, word } from '../support/crowded-node.ts'
 
 const EMPTY_LOGS = 27_000
 
-describe('E39: a receipt of more than 8 MiB', () => {
+describe('E38: a receipt of more than 8 MiB', () => {
   test('is read where we need it', async (t) => {
     const rpc = await crowdedNode(t, { dust: 0, blocks: 1, emptyLogs: EMPTY_LOGS })
     assert.equal((await readReceipt(rpc, word('7')))?.logs.length, EMPTY_LOGS)
@@ -32,7 +32,7 @@ describe('E39: a receipt of more than 8 MiB', () => {
   })
 })
 
-describe('E39: a receipt that is too large to be read', () => {
+describe('E38: a receipt that is too large to be read', () => {
   const meddler = createMeddler()
   let shop: TestShop
   before(async () => {

@@ -55,7 +55,7 @@ async function startBeforePickyNode(t: TestContext, { rail }: RailUnderTest, fai
   }
 }
 
-test('E98: what somebody else carried to the chain is found after hours, however few blocks a node searches at once', async (t) => {
+test('E38: what somebody else carried to the chain is found after hours, however few blocks a node searches at once', async (t) => {
   const rail = x402UnderTest
   const { shop, meddler, atOpening, hoursPass } = await startBeforePickyNode(t, rail)
   const buyer = await fundedWallet(shop)
@@ -77,10 +77,10 @@ test('E98: what somebody else carried to the chain is found after hours, however
 
 for (const [title, failure] of [
   [
-    'E98: an order whose payment never came is given up after hours, however few blocks a node searches at once',
+    'E38: an order whose payment never came is given up after hours, however few blocks a node searches at once',
     refused,
   ],
-  ['E103: an order whose payment never came is given up after hours, however long a node takes to search', unanswered],
+  ['E38: an order whose payment never came is given up after hours, however long a node takes to search', unanswered],
 ] as const)
   test(title, async (t) => {
     const rail = mppPullUnderTest
@@ -95,7 +95,7 @@ for (const [title, failure] of [
     assert.equal((await step(shop, orderId)).status, 'expired')
   })
 
-test('E98: a payment that ran out is asked for again, however few blocks a node searches at once', async (t) => {
+test('E38: a payment that ran out is asked for again, however few blocks a node searches at once', async (t) => {
   const rail = mppPullUnderTest
   const { shop, hoursPass } = await startBeforePickyNode(t, rail)
   const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
@@ -105,7 +105,7 @@ test('E98: a payment that ran out is asked for again, however few blocks a node 
   assert.deepEqual([answer.status, code], [402, 'payment_expired'])
 })
 
-test('E119: what was asked for before the price of a lot changed is honoured, however little a node searches', async (t) => {
+test('M-13: what was asked for before the price of a lot changed is honoured, however little a node searches', async (t) => {
   const meddler = createMeddler()
   const shop = await startShop({ wrapTransport: meddler.wrap })
   t.after(() => shop.stop())

@@ -129,7 +129,7 @@ describe('a payment that the first node makes up', () => {
   }
 })
 
-describe('E50: what went through, and the first node says that it reverted', () => {
+describe('E78: what went through, and the first node says that it reverted', () => {
   /** The right block, and nothing happened in it. */
   const denyPayments = ({ meddler }: Shop, chainId: number) => {
     const stops = [

@@ -15,7 +15,7 @@ import { startShop } from '../../support/shop.ts'
 const FIVE = 5
 const raised = async (ask: () => Promise<unknown>): Promise<Hex> => `0x${(Number(await ask()) + FIVE).toString(16)}`
 
-test('E19: one answer with a nonce that is too high does not block a shop', async (t) => {
+test('M-21: one answer with a nonce that is too high does not block a shop', async (t) => {
   const meddler = createMeddler()
   const shop = await startShop({
     wrapTransport: meddler.wrap,

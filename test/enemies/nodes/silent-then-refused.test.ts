@@ -7,7 +7,7 @@ import { AS_FAR_AS_IT_CAN_MS, startShop } from '../../support/shop.ts'
 
 // The first node takes a payment and does not answer in time. The second one is asked, has no room, and says so.
 
-test('E61: a payment that one node may have taken is not free because the next one refuses it', async (t) => {
+test('M-17: a payment that one node may have taken is not free because the next one refuses it', async (t) => {
   let raw: unknown
   const shop = await startShop({
     withoutWorker: true,

@@ -32,7 +32,7 @@ const silences: Readonly<Record<string, Answer>> = {
 }
 
 for (const [what, silence] of Object.entries(silences))
-  test(`E41: a push whose transaction ${what} acts for nobody yet, and is judged when its key is known`, async () => {
+  test(`E1: a push whose transaction ${what} acts for nobody yet, and is judged when its key is known`, async () => {
     const { account } = await linkedBuyer(shop)
     const asAccessKey: Answer = async (_params, ask) => ({
       ...((await ask()) as object),
@@ -57,7 +57,7 @@ for (const [what, silence] of Object.entries(silences))
     }
   })
 
-test('E41: a node that is behind for a moment costs the payer no second call', async () => {
+test('E1: a node that is behind for a moment costs the payer no second call', async () => {
   const { account } = await linkedBuyer(shop)
   const authorization = await mppPushUnderTest.pay(shop, account, await fetch(url(), post({})))
   const orders = await orderCount(shop)

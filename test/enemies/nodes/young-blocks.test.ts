@@ -11,7 +11,7 @@ import { mppPullUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { type ShopOptions, startShop, type TestShop } from '../../support/shop.ts'
 import { BURIAL, step, withChains } from '../support/stepped-shop.ts'
 
-// E46 and E50 in other places: the time, the depth or the receipt by which a payment counts as free is that of a block which may go away again.
+// E44 and E78 in other places: the time, the depth or the receipt by which a payment counts as free is that of a block which may go away again.
 
 const CASES = [
   { rail: x402UnderTest, chain: 'native', tokenOf: ({ config }: TestShop) => config.x402!.asset },
@@ -57,7 +57,7 @@ const UNKNOWN_AND_TAKEN = { status: 'settling', taken: 250_000n }
 for (const one of CASES) {
   const { rail } = one
 
-  test(`E62: a payment by ${rail.name} that waits is not free because one young block bears a later time`, async (t) => {
+  test(`E44: a payment by ${rail.name} that waits is not free because one young block bears a later time`, async (t) => {
     let raw: Hex = '0x'
     const { shop, clock } = await start(t, (_chainId, transport) => async (request, max) => {
       if (request.method !== 'eth_sendRawTransaction') return transport(request, max)
@@ -77,7 +77,7 @@ for (const one of CASES) {
     assert.deepEqual(await end(replaced), UNKNOWN_AND_TAKEN)
   })
 
-  test(`E62: a revert by ${rail.name} that only one of two nodes shows is not free because its time is over`, async (t) => {
+  test(`E44: a revert by ${rail.name} that only one of two nodes shows is not free because its time is over`, async (t) => {
     let hides = false
     const { shop, clock } = await start(t, (_chainId, transport) => [
       async (request, max) =>
@@ -93,7 +93,7 @@ for (const one of CASES) {
     assert.deepEqual(await end(() => ask('dev_reorg', '0x2')), UNKNOWN_AND_TAKEN)
   })
 
-  test(`E63: a revert by ${rail.name} is not deep because one of two nodes says so`, async (t) => {
+  test(`E44: a revert by ${rail.name} is not deep because one of two nodes says so`, async (t) => {
     const liar = { isAhead: false }
     const { shop } = await start(t, (_chainId, transport) => [ahead(transport, liar), transport], BURIAL)
     const { ask, end } = await begin(one, shop, { reverts: true })

@@ -39,7 +39,7 @@ const changes = { revoked: { state: 'revoked' }, demoted: { role: 'support' } } 
 
 for (const [what, change] of Object.entries(changes))
   for (const kind of ['link', 'personal'] as const)
-    test(`E40: a ${kind} token for somebody else opens nothing once the admin who made it is ${what}`, async () => {
+    test(`O-20: a ${kind} token for somebody else opens nothing once the admin who made it is ${what}`, async () => {
       const name = `${what} by ${kind}`
       const [maker, other, guest] = [
         await admin(`Maker ${name}`),
@@ -54,7 +54,7 @@ for (const [what, change] of Object.entries(changes))
       assert.equal(await opens(others), true, 'made by another admin')
     })
 
-test('E40: a link stays ended when its maker is an admin again', async () => {
+test('O-20: a link stays ended when its maker is an admin again', async () => {
   const [maker, guest] = [await admin('Maker'), await admin('Guest')]
   const made = await given('link', maker, guest)
   for (const role of ['viewer', 'admin'] as const) await changePerson(store.db, doer(FIRST_ADMIN), maker.id, { role })
@@ -62,7 +62,7 @@ test('E40: a link stays ended when its maker is an admin again', async () => {
   assert.equal(await opens(await given('link', maker, guest)), true)
 })
 
-test('E40: with a token of theirs ends whoever came in by it; what is their own they keep', async () => {
+test('O-20: with a token of theirs ends whoever came in by it; what is their own they keep', async () => {
   const [maker, guest] = [await admin('Seer'), await admin('Seen')]
   const [own, made] = [await given('personal', maker, maker), await given('personal', maker, guest)]
   assert.equal(await opens(made), true)

@@ -8,7 +8,7 @@ import { startShop } from '../../support/shop.ts'
 
 // One person finds that nothing was delivered, the game is asked once more, and a day later another person says yes to the first finding.
 
-test('E35: a finding about a delivery is not approved for a request that left after it', async (t) => {
+test('O-20: a finding about a delivery is not approved for a request that left after it', async (t) => {
   const shop = await startShop({ env: { SUTLER_SECOND_PERSON_FROM: '0.10' }, withSandboxRoutes: true })
   t.after(() => shop.stop())
   const [ada, bob] = [await joined(shop, 'Ada', 'admin'), await joined(shop, 'Bob', 'support')]

@@ -42,7 +42,7 @@ const switchedOff = {
 for (const { rail, chain, tokenOf } of CHAINS)
   for (const isRetired of [false, true])
     for (const overMcp of [false, true])
-      test(`E47: by ${rail.name}${isRetired ? ', retired meanwhile' : ''}${overMcp ? ', over MCP' : ''}: it goes back, once, and its payer hears so`, async (t) => {
+      test(`F-04: by ${rail.name}${isRetired ? ', retired meanwhile' : ''}${overMcp ? ', over MCP' : ''}: it goes back, once, and its payer hears so`, async (t) => {
         const { shop } = await start(t)
         await setLot(shop, 777, { price: '0.25', supply: 1n })
         const ask = (method: string, ...params: unknown[]) => shop.chains[chain].request({ method, params })

@@ -183,7 +183,7 @@ for (const stranger of [x402Stranger, mppStranger])
   })
 
 for (const rail of [x402UnderTest, mppPullUnderTest])
-  test(`E221: where the treasury itself is paid it may be empty, and refunds leave from there (${rail.name})`, async (t) => {
+  test(`E220: where the treasury itself is paid it may be empty, and refunds leave from there (${rail.name})`, async (t) => {
     const shop = await startWith(t, 0n, { configure: paidAtTreasuries })
     const buyer = await fundedWallet(shop)
     assert.deepEqual(await reasonsOf(shop), [])
@@ -204,7 +204,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest])
     assert.equal((await reconcileRail(shop, rail)).difference, difference, 'the books know of all that came')
   })
 
-test('E221: there what buyers bring about uses up no refund of a day', async (t) => {
+test('E220: there what buyers bring about uses up no refund of a day', async (t) => {
   verifies('D9.12')
   const limits = { refundsPerDay: DOLLAR }
   const shop = await startWith(t, 0n, {
@@ -226,7 +226,7 @@ function paidAtTreasuries(config: Config): Config {
   }
 }
 
-test('E222: what the float does not cover is down in the readiness and in quotes, with what is missing', async (t) => {
+test('E220: what the float does not cover is down in the readiness and in quotes, with what is missing', async (t) => {
   verifies('D15.2', 'D15.3')
   const clock = movableClock()
   const shop = await startWith(t, DOLLAR / 10n, { clock })
@@ -253,7 +253,7 @@ test('E222: what the float does not cover is down in the readiness and in quotes
   assert.deepEqual([await reasonsOf(shop), (await quoteOf(shop)).executable], [[], true])
 })
 
-test('E223: the float is read at this moment for a sale of more than a tenth of it', async (t) => {
+test('E220: the float is read at this moment for a sale of more than a tenth of it', async (t) => {
   const [clock, now] = [movableClock(), Date.now()]
   const shop = await startWith(t, 10n * DOLLAR, { clock: { ...clock, now: () => now } })
   const buyer = await fundedWallet(shop)

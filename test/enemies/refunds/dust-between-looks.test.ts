@@ -26,7 +26,7 @@ for (const [name, come] of [
   ['x402', x402Stranger],
   ['mpp', mppStranger],
 ] as const)
-  test(`E190: dust on ${name} that grows old between two looks of a round opens no case`, async (t) => {
+  test(`E2: dust on ${name} that grows old between two looks of a round opens no case`, async (t) => {
     const shop = await startShop({ env: { SUTLER_RECONCILE_SECONDS: '1' }, wrapDatabase: growingOld })
     t.after(() => shop.stop())
     await (await come(shop)).give(1n)

@@ -12,13 +12,13 @@ import { plainTransports, startShop } from '../../support/shop.ts'
 
 for (const [title, ago, kept, aheadSeconds] of [
   [
-    'E84: money that was pushed before anybody could read the chain is found, though nobody presents it',
+    'E30: money that was pushed before anybody could read the chain is found, though nobody presents it',
     '0 seconds',
     'orphaned',
     0,
   ],
-  ['E89: it is found when the node was silent for hours, too', '3 hours', 'orphaned', 0],
-  ["E97: it is found when our clocks are two minutes ahead of the chain's, too", '0 seconds', 'orphaned', 120],
+  ['E30: it is found when the node was silent for hours, too', '3 hours', 'orphaned', 0],
+  ["E30: it is found when our clocks are two minutes ahead of the chain's, too", '0 seconds', 'orphaned', 120],
 ] as const)
   test(title, async (t) => {
     const { wrap, meddle } = createMeddler()

@@ -90,7 +90,7 @@ for (const [name, come] of [
     assert.equal(rows[0]!.n, 0)
   })
 
-test('E12: a blocked payer who pays by push is set aside for a person', async () => {
+test('A-09: a blocked payer who pays by push is set aside for a person', async () => {
   const wallet = await mppWallet(shop)
   blocked.add(wallet.address.toLowerCase())
   const url = `${shop.url}/agentic/mpp/buy`
@@ -118,7 +118,7 @@ test('E12: a blocked payer who pays by push is set aside for a person', async ()
   assert.equal(await erc20Balance(shop.chains.tempo, token, wallet.address), paid + 250_000n)
 })
 
-test('E12: a payer who is blocked while an order fails is refunded only by a person', async () => {
+test('A-09: a payer who is blocked while an order fails is refunded only by a person', async () => {
   verifies('D6.10')
   const wallet = await mppWallet(shop)
   const body = { itemId: 'keys:5', nickname: 'fail_delivery' }

@@ -69,7 +69,7 @@ const RAILS = [x402UnderTest, mppPullUnderTest] as const
 let lot = 800
 for (const [nth, name] of STEPS.entries())
   for (const rail of [RAILS[nth % 2]!])
-    test(`E47: by ${rail.name}, and whoever works on it dies at ${name}`, async () => {
+    test(`F-04: by ${rail.name}, and whoever works on it dies at ${name}`, async () => {
       const saleId = lot++
       const chain = rail.rail === 'x402' ? shop.chains.native : shop.chains.tempo
       const ask = (method: string, ...params: unknown[]) => chain.request({ method, params })

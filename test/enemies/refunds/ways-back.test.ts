@@ -47,7 +47,7 @@ const decide = async (transaction: string, decision: string) => {
 const hideReceipt = (hash: string) =>
   meddler.meddle('eth_getTransactionReceipt', ([asked], show) => (asked?.toLowerCase() === hash ? null : show()))
 
-test('E31: one transaction that pays two purchases: what bought something does not go back, whichever is presented first', async () => {
+test('M-26: one transaction that pays two purchases: what bought something does not go back, whichever is presented first', async () => {
   const wallet = await mppWallet(shop)
   const [first, second] = [await ask(wallet.address), await ask(wallet.address)]
   const calls = [payingCall(first.challenge), payingCall(second.challenge)]
@@ -63,7 +63,7 @@ test('E31: one transaction that pays two purchases: what bought something does n
   assert.ok(paid >= bought * LOT_PRICE, `${bought} bought for ${paid}, and the last answer was ${answer.status}`)
 })
 
-test('E31: the same for a payment that landed under another name than its order knows', async () => {
+test('M-26: the same for a payment that landed under another name than its order knows', async () => {
   const wallet = await mppWallet(shop)
   const [first, second] = [await ask(wallet.address), await ask(wallet.address)]
   const calls = [payingCall(first.challenge), payingCall(second.challenge)]
@@ -88,7 +88,7 @@ test('E31: the same for a payment that landed under another name than its order 
   assert.deepEqual((await stateOf(hash)).map(({ state }) => state).sort(), ['matched', 'refunded'])
 })
 
-test('E31: both are bought, and nothing goes back, when both are presented', async () => {
+test('M-26: both are bought, and nothing goes back, when both are presented', async () => {
   const wallet = await mppWallet(shop)
   const [first, second] = [await ask(wallet.address), await ask(wallet.address)]
   const calls = [payingCall(first.challenge), payingCall(second.challenge)]
@@ -108,7 +108,7 @@ test('E31: both are bought, and nothing goes back, when both are presented', asy
   )
 })
 
-describe('E32: a payment whose receipt is not shown at the moment', () => {
+describe('E30: a payment whose receipt is not shown at the moment', () => {
   let wallet: MppWallet
   let wanted: Wanted
   let hash: string
@@ -138,7 +138,7 @@ for (const [name, come] of [
   ['x402', x402Stranger],
   ['mpp', mppStranger],
 ] as const)
-  describe(`E33: money on ${name} that a node does not show for a moment`, () => {
+  describe(`E30: money on ${name} that a node does not show for a moment`, () => {
     let stranger: Stranger
     before(async () => {
       stranger = await come(shop)
@@ -165,7 +165,7 @@ for (const [name, come] of [
   ['x402', x402Stranger],
   ['mpp', mppStranger],
 ] as const)
-  test(`E34: money on ${name} that the chain dropped together with its way back does not go back as well`, async () => {
+  test(`E15: money on ${name} that the chain dropped together with its way back does not go back as well`, async () => {
     const stranger = await come(shop)
     const chain = name === 'x402' ? shop.chains.native : shop.chains.tempo
     await reconcileRail(shop, stranger.rail)
@@ -186,7 +186,7 @@ for (const [name, come] of [
   ['x402', x402Stranger],
   ['mpp', mppStranger],
 ] as const)
-  test(`E33: money on ${name} that is mined again behind other transactions goes back once, and what was kept stays`, async () => {
+  test(`E30: money on ${name} that is mined again behind other transactions goes back once, and what was kept stays`, async () => {
     const stranger = await come(shop)
     await reconcileRail(shop, stranger.rail)
     const kept = (await stranger.give(2n * DOLLAR)).toLowerCase()
@@ -222,7 +222,7 @@ for (const [name, come] of [
     assert.equal((await stranger.rail.balance(shop, stranger.address)) - had, 0n)
   })
 
-test('E31: a payment that waited for a person and buys after all is known to have paid its order', async () => {
+test('M-26: a payment that waited for a person and buys after all is known to have paid its order', async () => {
   const wallet = await mppWallet(shop)
   const wanted = await ask(wallet.address)
   const hash = await wallet.send(wallet.sign([payingCall(wanted.challenge)]))

@@ -144,7 +144,7 @@ describe('what the chain drops after its key was rotated away', () => {
   const named = async (rail: RailUnderTest, { orderId: id }: { orderId: string }) =>
     (await reconcileRail(successor, rail)).items.filter(({ orderId }) => orderId === id).map(({ kind }) => kind)
 
-  test('E52: a mint is brought back from the same bytes, and is named', async () => {
+  test('E20: a mint is brought back from the same bytes, and is named', async () => {
     const before = await saleTokensOf(shop, buyer)
     const { body } = await buy(shop, x402UnderTest, buyer)
     await drop(shop.chains.native, await hashOf(shop, body.orderId, 'mint'))
@@ -155,7 +155,7 @@ describe('what the chain drops after its key was rotated away', () => {
   })
 
   for (const rail of [x402UnderTest, mppPullUnderTest])
-    test(`E52: so is a refund by ${rail.name}, once`, async () => {
+    test(`E20: so is a refund by ${rail.name}, once`, async () => {
       const { body } = await buy(shop, rail, buyer)
       await refundOrder(shop.service.checkout, body.orderId, { reason: 'a test', by: 'ada' })
       const before = (await refunds(rail, buyer)).length
@@ -166,7 +166,7 @@ describe('what the chain drops after its key was rotated away', () => {
       assert.equal((await refunds(rail, buyer)).length, before)
     })
 
-  test('E52: so is the settlement of a payment', async () => {
+  test('E20: so is the settlement of a payment', async () => {
     const before = await x402UnderTest.till(shop)
     const { body } = await buy(shop, x402UnderTest, buyer)
     await drop(shop.chains.native, body.paymentTx)
@@ -177,7 +177,7 @@ describe('what the chain drops after its key was rotated away', () => {
     assert.deepEqual(await named(x402UnderTest, body), [])
   })
 
-  test('E52: and what was only mined again in another block is not missing', async () => {
+  test('E20: and what was only mined again in another block is not missing', async () => {
     const before = await saleTokensOf(shop, buyer)
     const { body } = await buy(shop, x402UnderTest, buyer)
     await nativeCall(shop, 'dev_reorg', '0x3')
@@ -239,7 +239,7 @@ describe('a payment that was dropped before the delivery failed', () => {
     await worker.stop()
   })
 
-  test('E49: for good, and that comes back while somebody looks at its order, is heard of when they have looked', async () => {
+  test('M-19: for good, and that comes back while somebody looks at its order, is heard of when they have looked', async () => {
     const { credential } = await buyInVain(dropIt)
     const { id } = await failed()
     const { jobs } = shop.service.checkout

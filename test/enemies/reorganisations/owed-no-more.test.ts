@@ -13,7 +13,7 @@ import { startShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { drop, letGo, step } from '../support/stepped-shop.ts'
 
-// E85, and later: that a refund is owed was found out, and the key that sends it cannot pay for gas. Before it can, the chain takes the payment back.
+// E78, and later: that a refund is owed was found out, and the key that sends it cannot pay for gas. Before it can, the chain takes the payment back.
 
 const ETHER = '0xde0b6b3a7640000'
 const abi = parseAbi([
@@ -68,7 +68,7 @@ async function startWithLoan(t: TestContext) {
   }
 }
 
-test('E95: a refund that waited for the treasury does not go out when the chain has taken the payment back meanwhile', async (t) => {
+test('M-19: a refund that waited for the treasury does not go out when the chain has taken the payment back meanwhile', async (t) => {
   const { shop, thief, takeBack, sentBack } = await startWithLoan(t)
   const till = await rail.till(shop)
   const { body } = await buy(shop, rail, thief, CURSED_LOT)
@@ -80,7 +80,7 @@ test('E95: a refund that waited for the treasury does not go out when the chain 
   assert.deepEqual({ paid, sentBack: await sentBack() }, { paid: 0n, sentBack: [] })
 })
 
-test('E95: orphaned money that the chain has taken back is not sent back when the treasury is filled, with one node too', async (t) => {
+test('M-19: orphaned money that the chain has taken back is not sent back when the treasury is filled, with one node too', async (t) => {
   const { shop, empty, pay, takeBack, sentBack } = await startWithLoan(t)
   await reconcileRail(shop, rail, AT_ONCE)
   const till = await rail.till(shop)
@@ -97,7 +97,7 @@ test('E95: orphaned money that the chain has taken back is not sent back when th
   )
 })
 
-test('E105: orphaned money does not go back once more when the chain drops its way back, and its transaction is mined again and pays nothing', async (t) => {
+test('M-19: orphaned money does not go back once more when the chain drops its way back, and its transaction is mined again and pays nothing', async (t) => {
   const { shop, fill, payCarelessly, takeBack, sentBack } = await startWithLoan(t)
   await fill()
   await reconcileRail(shop, rail, AT_ONCE)

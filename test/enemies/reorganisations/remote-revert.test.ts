@@ -9,7 +9,7 @@ import { x402UnderTest } from '../../support/credentials.ts'
 import { AS_FAR_AS_IT_CAN_MS, startShop, type TestShop } from '../../support/shop.ts'
 import { buyByHand, step, withChains } from '../support/stepped-shop.ts'
 
-// E44, E46 and E47 where somebody else settles.
+// E44 and F-04 where somebody else settles.
 
 async function start(t: TestContext, isRemote = true) {
   const clock = movableClock()
@@ -61,7 +61,7 @@ async function reverted(
   return { response, body: await said(response.clone()) }
 }
 
-test('E64: a payment that a facilitator sent, and that reverted in the newest block, is not free', async (t) => {
+test('M-17: a payment that a facilitator sent, and that reverted in the newest block, is not free', async (t) => {
   const stage = await start(t)
   const before = await x402UnderTest.till(stage.shop)
   const { response } = await reverted(stage, 'insufficient_funds')
@@ -70,7 +70,7 @@ test('E64: a payment that a facilitator sent, and that reverted in the newest bl
   assert.deepEqual({ status: response.status, taken }, { status: 202, taken: 250_000n })
 })
 
-test('E62: nor when its time is over, and the chain stood still', async (t) => {
+test('E44: nor when its time is over, and the chain stood still', async (t) => {
   const stage = await start(t)
   const before = await x402UnderTest.till(stage.shop)
   const { response, body } = await reverted(stage, 'invalid_transaction_state')
@@ -83,7 +83,7 @@ test('E62: nor when its time is over, and the chain stood still', async (t) => {
   assert.deepEqual({ status, taken }, { status: 'settling', taken: 250_000n })
 })
 
-test('E47: and keeps nothing from others meanwhile', async (t) => {
+test('F-04: and keeps nothing from others meanwhile', async (t) => {
   const stage = await start(t)
   const { shop } = stage
   await setLot(shop, 777, { price: '0.25', supply: 1n })
@@ -91,7 +91,7 @@ test('E47: and keeps nothing from others meanwhile', async (t) => {
   await buyByHand(shop, x402UnderTest, await fundedWallet(shop), { saleId: 777 })
 })
 
-test('E62: nor because a facilitator settles by now, what our own key sent before', async (t) => {
+test('E44: nor because a facilitator settles by now, what our own key sent before', async (t) => {
   const { shop, native, remote, clock } = await start(t, false)
   const before = await x402UnderTest.till(shop)
   const buyer = await fundedWallet(shop)

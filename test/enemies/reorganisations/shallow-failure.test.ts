@@ -69,7 +69,7 @@ async function waiting(response: Response): Promise<Said> {
   return said(response)
 }
 
-test('E45: a payment that was good for seconds, and reverted, counts against its payer when that lies deep', async (t) => {
+test('M-24: a payment that was good for seconds, and reverted, counts against its payer when that lies deep', async (t) => {
   const { shop, clock, wait } = await startDeep(t)
   const payer = await fundedWallet(shop)
   const required = requiredOf(await fetch(url(shop), post(ASKED)))
@@ -83,7 +83,7 @@ test('E45: a payment that was good for seconds, and reverted, counts against its
   assert.deepEqual(await strikes(shop), [`payer:${payer.address.toLowerCase()}`])
 })
 
-test('E183: so does a large one, whose time is over before its revert lies as deep as its amount wants it', async (t) => {
+test('M-24: so does a large one, whose time is over before its revert lies as deep as its amount wants it', async (t) => {
   const { shop, clock, wait } = await startDeep(t, 60)
   const payer = await fundedWallet(shop)
   const required = requiredOf(await fetch(url(shop), post(ASKED)))
@@ -104,7 +104,7 @@ const CHAINS = [
 ] as const
 
 for (const { rail, chain, tokenOf } of CHAINS) {
-  test(`E46: a payment by ${rail.name} that reverted just before the chain stood still is not free because its time is over`, async (t) => {
+  test(`E44: a payment by ${rail.name} that reverted just before the chain stood still is not free because its time is over`, async (t) => {
     const { shop, wait } = await startDeep(t)
     const buyer = await fundedWallet(shop)
     const before = await rail.till(shop)
@@ -118,7 +118,7 @@ for (const { rail, chain, tokenOf } of CHAINS) {
     assert.equal((await step(shop, body.orderId)).status, 'settled')
   })
 
-  test(`E47: a payment by ${rail.name} that failed keeps nothing from others while its block is young`, async (t) => {
+  test(`F-04: a payment by ${rail.name} that failed keeps nothing from others while its block is young`, async (t) => {
     const { shop } = await startDeep(t)
     await setLot(shop, 777, { price: '0.25', supply: 1n })
     const [enemy, honest] = [await fundedWallet(shop), await fundedWallet(shop)]
@@ -129,7 +129,7 @@ for (const { rail, chain, tokenOf } of CHAINS) {
   })
 }
 
-test('E46: nor is it free because another key settles by now', async (t) => {
+test('E44: nor is it free because another key settles by now', async (t) => {
   const { shop, wait } = await startDeep(t)
   const buyer = await fundedWallet(shop)
   await ask(shop, 'native', 'dev_fault', { kind: 'revert', to: shop.config.x402!.asset })
@@ -143,7 +143,7 @@ test('E46: nor is it free because another key settles by now', async (t) => {
   assert.equal((await step({ ...shop, service }, body.orderId)).status, 'settling')
 })
 
-test('E47: nor does one that its payer spent elsewhere', async (t) => {
+test('F-04: nor does one that its payer spent elsewhere', async (t) => {
   const { shop, stage } = await startDeep(t)
   await setLot(shop, 777, { price: '0.25', supply: 1n })
   const [enemy, honest] = [await fundedWallet(shop), await fundedWallet(shop)]
@@ -163,7 +163,7 @@ test('E47: nor does one that its payer spent elsewhere', async (t) => {
 
 /** A popular wallet: for the test it takes every signature. */
 const WALLET: Hex = `0x7f${'1626ba7e'.padEnd(64, '0')}5f5260205ff3`
-test('E48: wallets that could not pay, and can again when it is asked why, do not throttle others with the same code', async (t) => {
+test('E28: wallets that could not pay, and can again when it is asked why, do not throttle others with the same code', async (t) => {
   const { shop, stage } = await startDeep(t)
   const payer = await fundedWallet(shop, 1n)
   await ask(shop, 'native', 'dev_setCode', payer.address, WALLET)

@@ -6,7 +6,7 @@ import { until } from '../../support/until.ts'
 
 // Replicas need not have the same tills. The jobs of all of them are in one table.
 
-test('E82: a replica that has not got a till does not keep its books from being kept by those that have', async (t) => {
+test('E30: a replica that has not got a till does not keep its books from being kept by those that have', async (t) => {
   const shop = await startShop({ withoutWorker: true })
   t.after(() => shop.stop())
   const { reconcileContext } = shop.service.operations

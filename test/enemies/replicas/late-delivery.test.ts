@@ -29,7 +29,7 @@ after(async () => {
 
 const MINUTE = 60_000
 
-test('E16: a process that slept past the operator’s word sends nothing when it wakes', async () => {
+test('C-03: a process that slept past the operator’s word sends nothing when it wakes', async () => {
   let now = Date.now()
   const clock = { now: () => now, sleep: systemClock.sleep }
   const calls = createGameCalls(store.db)
@@ -65,7 +65,7 @@ test('E16: a process that slept past the operator’s word sends nothing when it
   assert.equal(verdict.state, 'refused')
 })
 
-test('E16: a request that was on the way for too long is signed with the time at which it left, and the game refuses it', async () => {
+test('C-03: a request that was on the way for too long is signed with the time at which it left, and the game refuses it', async () => {
   const left = Date.now() - 2 * MINUTE
   const client = createGameClient({
     url: studio.directUrl,
@@ -82,7 +82,7 @@ test('E16: a request that was on the way for too long is signed with the time at
   assert.deepEqual(studio.deliveries(), [])
 })
 
-test('E17: a process that slept past its lease gives no item of the embedded game', async () => {
+test('C-03: a process that slept past its lease gives no item of the embedded game', async () => {
   await store.db.query(
     `insert into items (id, name, description, price, stock) values ('late:1', 'Late', 'Late', 1, 5)`,
   )
@@ -96,7 +96,7 @@ test('E17: a process that slept past its lease gives no item of the embedded gam
   assert.equal(await items.granted('ord_late'), null)
 })
 
-test('E17: a process that slept past its lease writes down no request to a game, and sends none', async () => {
+test('C-03: a process that slept past its lease writes down no request to a game, and sends none', async () => {
   const calls = createGameCalls(store.db)
   const lease = await leaseOn(store.db, 'ord_late_call')
   const next = await takeOver(store.db, lease)

@@ -23,7 +23,7 @@ import { step } from '../support/stepped-shop.ts'
 // A process that slept: it signed a mint, and its record reaches the store when another process has long taken over, found nothing on
 // record, and given the money back.
 
-test('E17: a mint whose record is late by more than a lease is not on record, and never sent', async (t) => {
+test('C-03: a mint whose record is late by more than a lease is not on record, and never sent', async (t) => {
   const clock = movableClock()
   const { promise: awake, resolve: wake } = Promise.withResolvers<void>()
   let zombie: 'none' | 'asleep' | 'through' = 'none'

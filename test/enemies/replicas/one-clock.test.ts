@@ -37,7 +37,7 @@ for (const [what, shiftMs] of [
   ['ten minutes fast', 600_000],
   ['ten minutes slow', -600_000],
 ] as const)
-  describe(`E24: a replica whose process is ${what}`, () => {
+  describe(`M-27: a replica whose process is ${what}`, () => {
     let replicas: ReturnType<typeof createReplicas>
     let replica: Replica
     before(async () => {

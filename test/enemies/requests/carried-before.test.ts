@@ -34,7 +34,7 @@ async function answered(shop: TestShop, rail: RailUnderTest, request: object, cr
 
 const OWNED = { isPayAgain: false, isFree: false }
 
-test('E77: an authorization that somebody has carried to the chain is not called free when its time is over', async (t) => {
+test('M-12: an authorization that somebody has carried to the chain is not called free when its time is over', async (t) => {
   const { shop, clock } = await start(t)
   const before = await x402UnderTest.till(shop)
   const { request, credential } = await payFor(shop, x402UnderTest, await fundedWallet(shop))
@@ -49,7 +49,7 @@ for (const [when, fields, lateMs] of [
   ['its time is over', {}, LATE_MS],
   ['its nonce is used up', { nonceKey: 0n, nonce: 0n }, 0],
 ] as const)
-  test(`E77: a signed transaction that its payer has sent is not called free when ${when}`, async (t) => {
+  test(`M-12: a signed transaction that its payer has sent is not called free when ${when}`, async (t) => {
     const { shop, clock } = await start(t)
     const before = await mppPullUnderTest.till(shop)
     const wallet = await mppWallet(shop)
@@ -65,7 +65,7 @@ for (const [when, fields, lateMs] of [
   })
 
 for (const rail of [x402UnderTest, mppPullUnderTest])
-  test(`E77: a payment by ${rail.name} that has run out and nobody has carried anywhere is asked for again, though one of two nodes is silent`, async (t) => {
+  test(`M-12: a payment by ${rail.name} that has run out and nobody has carried anywhere is asked for again, though one of two nodes is silent`, async (t) => {
     const { shop, clock, second } = await start(t)
     const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
     clock.move(LATE_MS)

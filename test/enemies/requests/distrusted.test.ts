@@ -26,7 +26,7 @@ async function sendBad(shop: TestShop): Promise<void> {
   assert.equal((await fetch(buyUrl(shop, x402UnderTest), bad)).status, 400)
 }
 
-test('E123: whoever shows a payment that somebody else has carried to the chain does not hear that it was not taken, because others at their address sent bad ones', async (t) => {
+test('E104: whoever shows a payment that somebody else has carried to the chain does not hear that it was not taken, because others at their address sent bad ones', async (t) => {
   const shop = await startDistrusting(t)
   const rail: RailUnderTest = x402UnderTest
   const paid = await payFor(shop, rail, await fundedWallet(shop))
@@ -44,7 +44,7 @@ for (const [rail, heard] of [
   [x402UnderTest, { status: 503, code: 'store_unavailable', taken: 'unknown', isFree: false }],
   [mppPushUnderTest, { status: 202, code: 'payment_pending', taken: 'unknown', isFree: false }],
 ] as const)
-  test(`E123: whoever repeats a payment by ${rail.name} that was taken does not hear that it was not, because the store is away and others at their address sent bad ones`, async (t) => {
+  test(`E104: whoever repeats a payment by ${rail.name} that was taken does not hear that it was not, because the store is away and others at their address sent bad ones`, async (t) => {
     const shop = await startDistrusting(t)
     const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
     const buy = () => fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))

@@ -9,9 +9,9 @@ import { fundedWallet } from '../../support/buyers.ts'
 import { x402UnderTest as rail } from '../../support/credentials.ts'
 import { startShop } from '../../support/shop.ts'
 
-// Over HTTP a request that fails for want of anybody's foresight claims nothing of the payment that came with it (E110). Over MCP the payment is in the call.
+// Over HTTP a request that fails for want of anybody's foresight claims nothing of the payment that came with it (E104). Over MCP the payment is in the call.
 
-test('E127: whoever pays over MCP what somebody else has carried to the chain does not hear that nothing was taken, because the shop fails', async (t) => {
+test('E104: whoever pays over MCP what somebody else has carried to the chain does not hear that nothing was taken, because the shop fails', async (t) => {
   const meddler = createMeddler()
   const shop = await startShop({ wrapTransport: meddler.wrap })
   t.after(() => shop.stop())

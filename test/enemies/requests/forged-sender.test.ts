@@ -69,7 +69,7 @@ function withAccessKey(challenge: Asked, sender: Address): Hex {
 const forgeries = { 'the word of the transaction': withHint, 'an access key that nobody gave': withAccessKey }
 
 for (const [how, forge] of Object.entries(forgeries)) {
-  test(`E27: a payment in somebody else’s name, by ${how}, opens nothing`, async () => {
+  test(`E1: a payment in somebody else’s name, by ${how}, opens nothing`, async () => {
     const orders = await orderCount(shop)
     const challenge = challengeOf(await fetch(url(), post(body)))
     const signature = forge(challenge, victim.address)
@@ -80,7 +80,7 @@ for (const [how, forge] of Object.entries(forgeries)) {
     assert.equal(await orderCount(shop), orders)
   })
 
-  test(`E27: a guessed key and a payment in the buyer’s name, by ${how}, do not show the purchase`, async () => {
+  test(`E1: a guessed key and a payment in the buyer’s name, by ${how}, do not show the purchase`, async () => {
     const key = `a-guessable-key-${how.length}`
     const own = challengeOf(await fetch(url(), post(body)))
     const paid = credentialOf(own, { type: 'transaction', signature: victim.sign([payingCall(own)]) })
@@ -97,7 +97,7 @@ for (const [how, forge] of Object.entries(forgeries)) {
   })
 }
 
-test('E27: the other spelling of a signature, which no chain takes, opens nothing and takes nothing', async () => {
+test('E1: the other spelling of a signature, which no chain takes, opens nothing and takes nothing', async () => {
   const orders = await orderCount(shop)
   const challenge = challengeOf(await fetch(url(), post(body)))
   const transaction = TxEnvelopeTempo.deserialize(victim.sign([payingCall(challenge)]) as TxEnvelopeTempo.Serialized)
@@ -126,7 +126,7 @@ test('an access key that the account did give is believed, and judged by the cha
   await shop.chains.tempo.request({ method: 'dev_setCode', params: [keychain, '0x'] })
 })
 
-test('E27: an access key pays, and does not act for its account: neither burns nor look-ups', async () => {
+test('E1: an access key pays, and does not act for its account: neither burns nor look-ups', async () => {
   const keychain = '0xaAAAaaAA00000000000000000000000000000000'
   const yes = '0x602435602052' + '67ffffffffffffffff604052' + '60a05ff3'
   await shop.chains.tempo.request({ method: 'dev_setCode', params: [keychain, yes] })
@@ -147,7 +147,7 @@ test('E27: an access key pays, and does not act for its account: neither burns n
   await shop.chains.tempo.request({ method: 'dev_setCode', params: [keychain, '0x'] })
 })
 
-test('E27: what an access key pushed for an act of its account goes back', async () => {
+test('E1: what an access key pushed for an act of its account goes back', async () => {
   const payer = await fundedWallet(shop)
   const path = `${shop.url}/shop/mpp/player-lookup`
   const credential = await mppPushUnderTest.pay(shop, payer, await fetch(path, post({})))
@@ -161,7 +161,7 @@ test('E27: what an access key pushed for an act of its account goes back', async
   assert.deepEqual([answer.status, code, payment.taken], [409, 'payment_returned', true])
 })
 
-test('E27: a public key that everybody can read signs nothing', async () => {
+test('E1: a public key that everybody can read signs nothing', async () => {
   const { publicKey } = P256.createKeyPair()
   const address = SignatureEnvelope.extractAddress({
     payload: '0x',

@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts'
 
 const FREE = 78
 
-test('E5: a lot without a price is not sold, and neither is one that had none a moment ago', async () => {
+test('M-08: a lot without a price is not sold, and neither is one that had none a moment ago', async () => {
   const shop = await startShop()
   try {
     await setLot(shop, FREE, { price: '0.00', supply: 30n })

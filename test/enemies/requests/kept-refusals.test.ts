@@ -87,7 +87,7 @@ async function assertVoid(rail: RailUnderTest, { slow, refused }: Twins): Promis
   assert.deepEqual([await rail.till(shop), await orderCount(shop)], [till, orders])
 }
 
-test('E29: a wallet that the node of one replica does not show yet has not paid after a 402 of that replica', async (t) => {
+test('M-02: a wallet that the node of one replica does not show yet has not paid after a 402 of that replica', async (t) => {
   verifies('D5.16')
   const { blocks } = shop.chains.native as Awaited<ReturnType<typeof createDevChain>>
   const native = await createDevChain({ rules: 'native', past: blocks() })
@@ -98,7 +98,7 @@ test('E29: a wallet that the node of one replica does not show yet has not paid 
   await assertVoid(x402UnderTest, { slow: () => show(payment), refused: () => show(payment, behind.url) })
 })
 
-test('E29: a challenge whose secret one replica has not got yet is void after a 402 of that replica', async () => {
+test('M-02: a challenge whose secret one replica has not got yet is void after a 402 of that replica', async () => {
   verifies('D5.16')
   const secrets = [new Secret('the one before, which the others still accept')] as const
   const configure = (config: Config): Config => ({ ...config, mpp: { ...config.mpp!, secrets } })
@@ -110,7 +110,7 @@ test('E29: a challenge whose secret one replica has not got yet is void after a 
   await assertVoid(mppPullUnderTest, { slow: () => pay(shop.url), refused: () => pay(behind.url) })
 })
 
-test('E29: a payment that was refused for more requests than are written is not answered 402 any more', async () => {
+test('M-02: a payment that was refused for more requests than are written is not answered 402 any more', async () => {
   verifies('D5.16')
   const payment = await paymentFor({ ...signer, address: await smartWallet() }, await ask())
   const misplaced = { ...payment, resource: { url: 'https://elsewhere.example/' } }

@@ -77,7 +77,7 @@ for (const [places, room] of [
     )
   })
 
-test('E110: whoever repeats by GET what was taken does not hear that it was not, because there is no room for any request', async (t) => {
+test('E104: whoever repeats by GET what was taken does not hear that it was not, because there is no room for any request', async (t) => {
   const { shop, fill } = await startFull(t, { requestsMax: 1 })
   const rail: RailUnderTest = x402UnderTest
   const url = `${shop.url}/x402/cheap-health`

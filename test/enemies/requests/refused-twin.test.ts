@@ -22,7 +22,7 @@ const FOR_FEES = 100_000n
 const REST = privateKeyToAccount(`0x${'51'.repeat(32)}`).address
 
 for (const rail of [x402UnderTest, mppPullUnderTest])
-  test(`E29: a payment by ${rail.name} that was answered 402 is not taken by a call that was slower`, async (t) => {
+  test(`M-02: a payment by ${rail.name} that was answered 402 is not taken by a call that was slower`, async (t) => {
     verifies('D5.16')
     let waypoint: Waypoint = noWaypoint
     const shop = await startShop({ waypoint: (name) => waypoint(name) })

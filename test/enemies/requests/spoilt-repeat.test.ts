@@ -21,7 +21,7 @@ after(() => shop.stop())
 const rails: readonly RailUnderTest[] = [x402UnderTest, mppPullUnderTest]
 for (const rail of rails)
   for (const at of rails)
-    test(`E138: whoever repeats a payment by ${rail.name} that has bought, and of which a part is lost, does not hear at a route of ${at.rail} that nothing was taken`, async () => {
+    test(`E130: whoever repeats a payment by ${rail.name} that has bought, and of which a part is lost, does not hear at a route of ${at.rail} that nothing was taken`, async () => {
       const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
       assert.equal((await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))).status, 200)
       const answer = await fetch(buyUrl(shop, at), post(request, { [rail.header]: spoilt(rail, credential) }))
@@ -33,7 +33,7 @@ for (const rail of rails)
     })
 
 for (const rail of ['x402', 'mpp'] as const)
-  test(`E138: nor who repeats over MCP what has bought by ${rail}`, async () => {
+  test(`E130: nor who repeats over MCP what has bought by ${rail}`, async () => {
     const buyer = await fundedWallet(shop)
     const lot = { ...LOT, beneficiary: buyer.address }
     const buy = (meta: JsonObject) => callTool(`${shop.url}/mcp`, 'buy_sale_lot', lot, { meta })
@@ -48,7 +48,7 @@ for (const rail of ['x402', 'mpp'] as const)
 
 const pull = mppPullUnderTest
 
-test('E142: nor who repeats a pull that has bought, and has nothing left of its challenge', async () => {
+test('E130: nor who repeats a pull that has bought, and has nothing left of its challenge', async () => {
   const { request, credential } = await payFor(shop, pull, await fundedWallet(shop))
   assert.equal((await fetch(buyUrl(shop, pull), post(request, { [pull.header]: credential }))).status, 200)
   const signed = spoilt(pull, credential, ({ challenge: _, ...rest }) => rest)

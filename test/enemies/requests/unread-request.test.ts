@@ -53,7 +53,7 @@ async function shown([url, init]: readonly [string, RequestInit]) {
 const UNSEEN = { isRefused: true, taken: 'unknown', isFree: false }
 
 for (const [what, slip] of SLIPS) {
-  test(`E110: whoever has pushed money does not hear that it was not taken, because the request ${what}`, async () => {
+  test(`E104: whoever has pushed money does not hear that it was not taken, because the request ${what}`, async () => {
     const rail: RailUnderTest = mppPushUnderTest
     const till = await rail.till(shop)
     const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
@@ -62,7 +62,7 @@ for (const [what, slip] of SLIPS) {
   })
 }
 
-test('E110: nor does whoever repeats a payment that has bought something', async () => {
+test('E104: nor does whoever repeats a payment that has bought something', async () => {
   const rail: RailUnderTest = x402UnderTest
   const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
   const paid = post(request, { [rail.header]: credential })
@@ -77,7 +77,7 @@ async function pushedFor(buyer: PrivateKeyAccount) {
   return { mcp, lot, meta: { 'org.paymentauth/credential': await mppCredential(shop, buyer, required, 'push') } }
 }
 
-test('E110: the same over MCP', async () => {
+test('E104: the same over MCP', async () => {
   const { mcp, lot, meta } = await pushedFor(await fundedWallet(shop))
   const answer = JSON.stringify(await callTool(mcp, 'buy_sale_lot', { ...lot, idempotencyKey: 'short' }, { meta }))
   assert.doesNotMatch(answer, FREE)

@@ -85,7 +85,7 @@ test('E4: a hundred hashes that nobody knows leave no row, and hold up no purcha
 })
 
 for (const when of ['before it lands', 'after it landed'] as const)
-  test(`E5: a transfer of nothing, shown ${when}, is no payment and leaves nothing`, async (t) => {
+  test(`M-08: a transfer of nothing, shown ${when}, is no payment and leaves nothing`, async (t) => {
     const wallet = await mppWallet(shop)
     const challenge = await ask(wallet)
     const hash = await wallet.send(wallet.sign([payingCall(challenge, { amount: 0n })]))
@@ -129,7 +129,7 @@ test('E9: a payment that is shown long before it can be seen is never asked for 
   assert.equal(answer.status, 200)
 })
 
-test('E26: a payment whose log is visible and whose receipt is not is not given up, however long that takes', async (t) => {
+test('E9: a payment whose log is visible and whose receipt is not is not given up, however long that takes', async (t) => {
   const clock = movableClock()
   const own = await startOwn(t, clock)
   const wallet = await mppWallet(own)
@@ -162,7 +162,7 @@ test('E26: a payment whose log is visible and whose receipt is not is not given 
   await until(async () => (await buy()).status === 200)
 })
 
-test('E10: a payment without the memo of its challenge goes back at once, and its payer hears so', async () => {
+test('E9: a payment without the memo of its challenge goes back at once, and its payer hears so', async () => {
   verifies('D14.3')
   const wallet = await mppWallet(shop)
   const challenge = await ask(wallet)

@@ -73,7 +73,7 @@ test('E124: nor whoever repeats over MCP what has bought, with a tool that takes
 })
 
 for (const rail of [x402UnderTest, mppPushUnderTest])
-  test(`E125: nor whoever shows a payment by ${rail.name} that has moved, at a route of the only protocol that is taken since`, async () => {
+  test(`E124: nor whoever shows a payment by ${rail.name} that has moved, at a route of the only protocol that is taken since`, async () => {
     const other: RailUnderTest = rail.rail === 'x402' ? mppPullUnderTest : x402UnderTest
     const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
     if (rail.rail === 'x402')
@@ -109,7 +109,7 @@ async function movedShop(t: TestContext) {
   })
 }
 
-test('E128: nor whoever shows there what was carried to the network on which its protocol was paid before', async (t) => {
+test('E124: nor whoever shows there what was carried to the network on which its protocol was paid before', async (t) => {
   const { url } = await movedShop(t)
   const rail: RailUnderTest = x402UnderTest
   const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
@@ -117,7 +117,7 @@ test('E128: nor whoever shows there what was carried to the network on which its
   assert.deepEqual(await shownAt(mppPullUnderTest, request, { [rail.header]: credential }, url), MOVED)
 })
 
-test('E128: nor over MCP', async (t) => {
+test('E124: nor over MCP', async (t) => {
   const { url } = await movedShop(t)
   const { meta, credential } = await paidForTool('pull')
   const till = await mppPullUnderTest.till(shop)
@@ -127,7 +127,7 @@ test('E128: nor over MCP', async (t) => {
   assert.deepEqual(await shownToProbe(url, meta), NOT_ASKED)
 })
 
-test('E129: nor whoever shows money to a tool that was never sold by its protocol, which is taken no more', async () => {
+test('E124: nor whoever shows money to a tool that was never sold by its protocol, which is taken no more', async () => {
   const { meta } = await paidForTool('push')
   const { url } = await shop.replica({
     configure: ({ mpp, ...config }) => ({ ...config, mpp: null, retired: [{ rail: 'mpp', config: mpp! }] }),

@@ -32,12 +32,12 @@ async function startPushed(t: TestContext) {
 
 const MOVED = { taken: LOT_PRICE, challenges: [], isFree: false }
 
-test('E99: money that was pushed for one tool and is shown to one that takes it by another protocol is not said to be free', async (t) => {
+test('E104: money that was pushed for one tool and is shown to one that takes it by another protocol is not said to be free', async (t) => {
   const { show } = await startPushed(t)
   assert.deepEqual(await show('check_payment_gateway', {}), MOVED)
 })
 
-test('E99: money that was pushed and is shown with other arguments is not said to be free', async (t) => {
+test('E104: money that was pushed and is shown with other arguments is not said to be free', async (t) => {
   const { show } = await startPushed(t)
   assert.deepEqual(await show('buy_sale_lot', { ...LOT, beneficiary: demoAddressOf('treasury') }), MOVED)
 })

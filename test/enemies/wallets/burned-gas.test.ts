@@ -90,13 +90,13 @@ for (const [what, mark, deed] of [
   ['cancels its payment', '01', cancel],
   ['spends its payment elsewhere', '02', spendElsewhere],
 ] as const)
-  test(`E157: code that burns the gas of a settlement and then ${what} is held to account at whatever address it stands`, async () => {
+  test(`M-24: code that burns the gas of a settlement and then ${what} is held to account at whatever address it stands`, async () => {
     const code = moody(BURNS_ALL, mark)
     for (let i = 0; i < 3; i++) await turnOnUs(await walletWith(code), deed)
     assert.deepEqual(await verdict(await show(await paymentOf(await walletWith(code)))), [429, 'payer_throttled'])
   })
 
-test('E189: a wallet that burns the gas of a settlement, and then brings its payment to the chain itself, gets what it paid for, and nothing more for a day', async () => {
+test('M-24: a wallet that burns the gas of a settlement, and then brings its payment to the chain itself, gets what it paid for, and nothing more for a day', async () => {
   const wallet = await walletWith(moody(BURNS_ALL, '06'))
   const payment = await paymentOf(wallet)
   waypoint = async (name) => {
@@ -110,7 +110,7 @@ test('E189: a wallet that burns the gas of a settlement, and then brings its pay
   assert.deepEqual(await verdict(await show(await paymentOf(wallet))), [429, 'payer_throttled'])
 })
 
-test('E158: wallets whose owner takes a signature back do not throttle others with the same code: a plain no costs us no more than an empty wallet', async () => {
+test('E28: wallets whose owner takes a signature back do not throttle others with the same code: a plain no costs us no more than an empty wallet', async () => {
   const code = moody(SAYS_NO, '03')
   for (let i = 0; i < 3; i++) await turnOnUs(await walletWith(code), async () => {})
   assert.deepEqual(await verdict(await show(await paymentOf(await walletWith(code)))), [200, undefined])
@@ -119,7 +119,7 @@ test('E158: wallets whose owner takes a signature back do not throttle others wi
 /** Takes every signature, after honest work of some 200,000 gas. */
 const DEAR: Hex = `0x620400005f20507f${'1626ba7e'.padEnd(64, '0')}5f5260205ff3`
 
-test('E158: nor do wallets with a dear check that have no money any more', async () => {
+test('E28: nor do wallets with a dear check that have no money any more', async () => {
   for (let i = 0; i < 3; i++) {
     const wallet = await walletWith(DEAR)
     const payment = await paymentOf(wallet)
@@ -144,7 +144,7 @@ for (const [who, codeOf] of [
   ['a contract wallet', async () => moody(BURNS_ALL, '04')],
   ['a key that delegates', () => delegating(moody(BURNS_ALL, '05'))],
 ] as const)
-  test(`E159: ${who} whose check burns the gas of a settlement does so once: for a day it buys nothing`, async () => {
+  test(`M-24: ${who} whose check burns the gas of a settlement does so once: for a day it buys nothing`, async () => {
     const wallet = await walletWith(await codeOf())
     await turnOnUs(wallet, turn)
     // The points that others get for a failed payment are forgotten by then.

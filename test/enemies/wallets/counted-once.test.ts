@@ -19,7 +19,7 @@ async function withoutState({ store: { db } }: TestShop, state: string, work: ()
 const strikes = async ({ store }: TestShop) =>
   (await store.db.query<{ subject: string; points: number }>('select subject, points from strikes')).rows
 
-test('E184: a payment that failed once counts once, however often its order had to be ended', async (t) => {
+test('M-24: a payment that failed once counts once, however often its order had to be ended', async (t) => {
   const shop = await startShop({ withoutWorker: true })
   t.after(() => shop.stop())
   const payer = await fundedWallet(shop)
@@ -36,7 +36,7 @@ test('E184: a payment that failed once counts once, however often its order had 
   assert.deepEqual(await strikes(shop), [{ subject: `payer:${payer.address.toLowerCase()}`, points: 1 }])
 })
 
-test('E184: so does a delivery', async (t) => {
+test('M-24: so does a delivery', async (t) => {
   const shop = await startShop({ withoutWorker: true })
   t.after(() => shop.stop())
   const crafter = await readyCrafter(shop)

@@ -62,7 +62,7 @@ async function runDryAndCancel(wallet: PrivateKeyAccount): Promise<Response> {
   return show(payment)
 }
 
-test('E160: wallets of a dear make that ran dry and took their promise back do not throw out everybody with the same code', async () => {
+test('E28: wallets of a dear make that ran dry and took their promise back do not throw out everybody with the same code', async () => {
   for (let i = 0; i < 3; i++) {
     const answer = await runDryAndCancel(await walletWith(DEAR))
     assert.deepEqual([answer.status, (await said(answer)).payment.taken], [402, false])
@@ -70,7 +70,7 @@ test('E160: wallets of a dear make that ran dry and took their promise back do n
   assert.deepEqual(await verdict(await show(await paymentOf(await walletWith(DEAR)))), [200, undefined])
 })
 
-test('E160: nor is the wallet itself thrown out for a day, which has burned nothing', async () => {
+test('E28: nor is the wallet itself thrown out for a day, which has burned nothing', async () => {
   const wallet = await walletWith(DEAR)
   await runDryAndCancel(wallet)
   const { rows } = await shop.store.db.query(
@@ -97,7 +97,7 @@ async function gasOfSettlement({ address }: PrivateKeyAccount): Promise<bigint> 
   return BigInt(receipt.gasUsed)
 }
 
-test('E162: a wallet that burns the gas of a settlement, and has moved its money away before it, is thrown out for a day like one that has not', async () => {
+test('M-24: a wallet that burns the gas of a settlement, and has moved its money away before it, is thrown out for a day like one that has not', async () => {
   const wallet = await walletWith(BURNS_WHEN_PAID)
   const payment = await paymentOf(wallet)
   waypoint = async (name) => {
@@ -122,7 +122,7 @@ test('E162: a wallet that burns the gas of a settlement, and has moved its money
 const YES = `7f${'1626ba7e'.padEnd(64, '0')}5f5260205ff3`
 const BURNS_NEARLY_ALL: Hex = `0x36600a575f54155f55005b5f543a02603957${YES}5b620100005a11603957${YES}`
 
-test('E168: a wallet that burns nearly all the gas of a settlement, and has moved its money away before it, does so three times a day and no more', async () => {
+test('M-24: a wallet that burns nearly all the gas of a settlement, and has moved its money away before it, does so three times a day and no more', async () => {
   const wallet = await walletWith(BURNS_NEARLY_ALL)
   const { asset } = shop.config.x402!
   for (let i = 0; i < 3; i++) {
@@ -147,7 +147,7 @@ const LONG: Hex = `0x${'00'.repeat(2_047)}`
 /** The same, but that it leaves more than half of the gas. */
 const BURNS_LESS = BURNS_NEARLY_ALL.replace('62010000', '6203c000') as Hex
 
-test('E187: nor does it burn more than a key’s settlement costs, and is forgotten after ten minutes, because its signature is long', async () => {
+test('M-24: nor does it burn more than a key’s settlement costs, and is forgotten after ten minutes, because its signature is long', async () => {
   const wallet = await walletWith(BURNS_LESS)
   const payment = await paymentOf(wallet, LONG)
   waypoint = async (name) => {
@@ -163,7 +163,7 @@ test('E187: nor does it burn more than a key’s settlement costs, and is forgot
   assert.deepEqual([(await gasOfSettlement(wallet)) > 150_000n, rows], [true, [{ points: 1 }]])
 })
 
-test('E173: a wallet that ran dry once at a dear cost is not thrown out for the day by failures that others may have again after ten minutes', async () => {
+test('E28: a wallet that ran dry once at a dear cost is not thrown out for the day by failures that others may have again after ten minutes', async () => {
   const wallet = await walletWith(DEAR)
   const { asset } = shop.config.x402!
   assert.equal((await runDryAndCancel(wallet)).status, 402)

@@ -50,7 +50,7 @@ async function buyWith(wallet: PrivateKeyAccount, beneficiary: string, signature
 const RECEIVER: Hex = `0x7f${'150b7a02'.padEnd(64, '0')}5f5260205ff3`
 const BURNER: Hex = '0xfe'
 
-test('E192: the money of a mint that reverted goes back though a node says that the state of its block is empty', async () => {
+test('E28: the money of a mint that reverted goes back though a node says that the state of its block is empty', async () => {
   const { address } = anybody()
   await nativeCall(shop, 'dev_setCode', address, RECEIVER)
   const { show } = await buyWith(await fundedWallet(shop), address)
@@ -89,8 +89,8 @@ async function runDryAndCancel(wallet: PrivateKeyAccount, answer: object): Promi
 }
 
 for (const [id, what, answer] of [
-  ['E193', 'no node can tell any more why it failed', REFUSAL],
-  ['E194', 'a node says that there was not even a token where it failed', EMPTY],
+  ['E28', 'no node can tell any more why it failed', REFUSAL],
+  ['E28', 'a node says that there was not even a token where it failed', EMPTY],
 ] as const)
   test(`${id}: a dear wallet that ran dry and took its promise back counts as such where ${what}`, async () => {
     const wallet = await fundedWallet(shop, 1n)

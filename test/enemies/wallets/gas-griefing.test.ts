@@ -176,7 +176,7 @@ test('a hundred tokens for a plain wallet are well within what they may cost', a
   assert.ok(gas < 6_000_000n, `${gas} gas`)
 })
 
-describe('E25: a wallet whose signature costs more to check than a settlement may', () => {
+describe('M-24: a wallet whose signature costs more to check than a settlement may', () => {
   for (const [what, bytes] of [
     ['as a key’s would be', 65],
     ['in bytes of its own', 96],

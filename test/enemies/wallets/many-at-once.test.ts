@@ -55,7 +55,7 @@ async function startWithWallet(t: TestContext, configure = (config: Config): Con
   return { shop, wallet, buy, buyAtOnce }
 }
 
-test('E188: a wallet that burns the gas of its settlements, all at once, does so three times and no more', async (t) => {
+test('M-24: a wallet that burns the gas of its settlements, all at once, does so three times and no more', async (t) => {
   const { shop, wallet, buyAtOnce } = await startWithWallet(t)
   const turn = () => sendFrom(shop.chains.native, anybody(), wallet.address, '0x')
   const answers = await buyAtOnce(20, turn)
@@ -67,14 +67,14 @@ test('E188: a wallet that burns the gas of its settlements, all at once, does so
   assert.deepEqual(rows, [{ settlements: 3 }])
 })
 
-test('E188: one that has bought before has as many open as others', async (t) => {
+test('M-24: one that has bought before has as many open as others', async (t) => {
   const { buy, buyAtOnce } = await startWithWallet(t)
   assert.deepEqual(await buy(), [200, undefined])
   const answers = await buyAtOnce(5, async () => {})
   assert.deepEqual(answers, Array(5).fill([200, undefined]))
 })
 
-test('E188: nor are they fewer where a facilitator settles, whose gas it is', async (t) => {
+test('M-24: nor are they fewer where a facilitator settles, whose gas it is', async (t) => {
   let shop: TestShop
   const facilitator = await startFacilitator(() => shop)
   t.after(() => facilitator.close())

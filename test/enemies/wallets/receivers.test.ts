@@ -84,7 +84,7 @@ for (const [when, isSameBlock] of [
   ['the next block', false],
   ['the same one', true],
 ] as const)
-  test(`E185: a key that delegates to code that burns the gas of its mint, and until ${when} only, is held to account`, async (t) => {
+  test(`E6: a key that delegates to code that burns the gas of its mint, and until ${when} only, is held to account`, async (t) => {
     const { shop, aroundTheMint, plainFrom } = await startStaged(t)
     const [enemy, burner] = [anybody(), anybody()]
     await nativeCall(shop, 'dev_setCode', burner, BURNER)
@@ -98,7 +98,7 @@ for (const [when, isSameBlock] of [
     assert.deepEqual(await verdict(await buyFor(shop, enemy)), [429, 'payer_throttled'])
   })
 
-test('E186: a receiver is not held to account for a mint that nobody could have received: others had minted the last of the lot', async (t) => {
+test('E28: a receiver is not held to account for a mint that nobody could have received: others had minted the last of the lot', async (t) => {
   const { shop, aroundTheMint } = await startStaged(t)
   await setLot(shop, 777, { price: '0.25', supply: 1n })
   const innocent = await receiver(shop)
@@ -108,7 +108,7 @@ test('E186: a receiver is not held to account for a mint that nobody could have 
   assert.deepEqual(await verdict(await buyFor(shop, innocent)), [200, undefined])
 })
 
-test('E204: nor for one whose lot was sold out, and was filled up in the same block', async (t) => {
+test('E28: nor for one whose lot was sold out, and was filled up in the same block', async (t) => {
   const { shop, aroundTheMint, inSameBlock } = await startStaged(t)
   await setLot(shop, 777, { price: '0.25', supply: 1n })
   const innocent = await receiver(shop)
@@ -118,7 +118,7 @@ test('E204: nor for one whose lot was sold out, and was filled up in the same bl
   assert.deepEqual(await strikes(shop), [])
 })
 
-test('E204: a receiver that refuses its mint is held to account though the lot is filled up in the same block', async (t) => {
+test('E28: a receiver that refuses its mint is held to account though the lot is filled up in the same block', async (t) => {
   const { shop, aroundTheMint, inSameBlock } = await startStaged(t)
   await setLot(shop, 777, { price: '0.25', supply: 1n })
   const enemy = await receiver(shop)
@@ -132,7 +132,7 @@ test('E204: a receiver that refuses its mint is held to account though the lot i
   assert.deepEqual(await verdict(await buyFor(shop, enemy)), [429, 'payer_throttled'])
 })
 
-test('E186: nor for one that reverted because the contract was paused, and stayed so until the money went back', async (t) => {
+test('E28: nor for one that reverted because the contract was paused, and stayed so until the money went back', async (t) => {
   const { shop, clock, aroundTheMint } = await startStaged(t, true)
   const innocent = await receiver(shop)
   aroundTheMint(saleCall(shop, 'pause'), async () => {})
@@ -142,7 +142,7 @@ test('E186: nor for one that reverted because the contract was paused, and staye
   assert.deepEqual(await strikes(shop), [])
 })
 
-test('E203: nor for one that reverted because the contract was paused, and was opened again in the same block: it is minted then', async (t) => {
+test('E28: nor for one that reverted because the contract was paused, and was opened again in the same block: it is minted then', async (t) => {
   const { shop, aroundTheMint, inSameBlock } = await startStaged(t)
   const innocent = await receiver(shop)
   aroundTheMint(saleCall(shop, 'pause'), () => inSameBlock(saleCall(shop, 'unpause')))
@@ -150,7 +150,7 @@ test('E203: nor for one that reverted because the contract was paused, and was o
   assert.deepEqual(await strikes(shop), [])
 })
 
-test('E203: a receiver that refuses the second try is held to account though the first one found the contract closed', async (t) => {
+test('E28: a receiver that refuses the second try is held to account though the first one found the contract closed', async (t) => {
   const { shop, aroundTheMint, inSameBlock } = await startStaged(t)
   const enemy = await receiver(shop)
   const become = (code: Hex) => () => nativeCall(shop, 'dev_setCode', enemy, code)

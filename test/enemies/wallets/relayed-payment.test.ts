@@ -172,7 +172,7 @@ test('A-10: an approval that is meant for one token and one charge is enough for
   }
 })
 
-test('A-11: a look-up that is handed on tells the site a nickname and an id, and neither wallets nor level', async () => {
+test('A-10: a look-up that is handed on tells the site a nickname and an id, and neither wallets nor level', async () => {
   verifies('4.1.7')
   const { account, nickname } = await linkedBuyer(shop)
   const answer = await visitors['mppx by pull']!.of(account)(site('/shop/mpp/player-lookup', {}))

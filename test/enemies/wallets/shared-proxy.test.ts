@@ -71,7 +71,7 @@ async function buyFor(beneficiary: Address): Promise<Response> {
   return fetch(url(), post(body, { 'payment-signature': encoded(payment) }))
 }
 
-test('E165: a receiver whose proxy is of a popular make, and that burns the gas of its delivery, does not shut out whoever receives with the same make', async () => {
+test('E28: a receiver whose proxy is of a popular make, and that burns the gas of its delivery, does not shut out whoever receives with the same make', async () => {
   const enemy = await proxyTo(moody(RECEIVES))
   waypoint = (name) => {
     if (name !== 'order.settled') return
@@ -86,7 +86,7 @@ test('E165: a receiver whose proxy is of a popular make, and that burns the gas 
   assert.deepEqual(await verdict(await buyFor(await proxyTo(honest(RECEIVES)))), [200, undefined])
 })
 
-test('E172: nor does one of a make that is no proxy, and only asks the contract that its owner has named', async () => {
+test('E28: nor does one of a make that is no proxy, and only asks the contract that its owner has named', async () => {
   const asked = await placedProgram(moody(RECEIVES))
   const enemy = await madeFor(asked, ASKS)
   waypoint = (name) => {
@@ -117,7 +117,7 @@ async function paymentOf(wallet: PrivateKeyAccount): Promise<X402Payment> {
 }
 const show = (payment: X402Payment) => fetch(url(), post(LOT, { 'payment-signature': encoded(payment) }))
 
-test('E165: nor do wallets whose proxies are of a popular make, and that burn the gas of their settlements, shut out whoever pays with the same make', async () => {
+test('E28: nor do wallets whose proxies are of a popular make, and that burn the gas of their settlements, shut out whoever pays with the same make', async () => {
   for (let i = 0; i < 3; i++) {
     const address = await proxyTo(moody(SIGNS))
     waypoint = async (name) => {

@@ -201,7 +201,7 @@ for (const [when, unpause] of [
   ['until the next block', pauseToken('unpause')],
   ['and opened again in the same block', () => ends.inSameBlock(shop, pauseToken('unpause'))],
 ] as const)
-  test(`E203: a payment that reverted because its token was paused, ${when}, does not count against its payer`, async () => {
+  test(`E28: a payment that reverted because its token was paused, ${when}, does not count against its payer`, async () => {
     const payer = await fundedWallet(shop)
     aroundTheSettlement(pauseToken('pause'), unpause)
     assert.equal((await buyFor(payer, PLAIN)).status, 402)
@@ -212,7 +212,7 @@ for (const [what, answer] of [
   ['refuses', { error: { code: -32000, message: 'missing trie node' } }],
   ['says that there is nothing', { result: '0x' }],
 ] as const)
-  test(`E203: nor where a node that has thrown that block away ${what}`, async () => {
+  test(`E28: nor where a node that has thrown that block away ${what}`, async () => {
     const payer = await fundedWallet(shop)
     aroundTheSettlement(pauseToken('pause'), async () => {
       await pauseToken('unpause')()
@@ -222,7 +222,7 @@ for (const [what, answer] of [
     assert.deepEqual(await strikesOf(payer), [])
   })
 
-test('E203: a wallet that burns the gas of its settlement is held to account though the token was paused and opened again in that block', async () => {
+test('E28: a wallet that burns the gas of its settlement is held to account though the token was paused and opened again in that block', async () => {
   const enemy = await popularWallet(1n, WALLET)
   aroundTheSettlement(
     () => nativeCall(shop, 'dev_setCode', enemy.address, '0xfe'),
