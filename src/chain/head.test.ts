@@ -35,7 +35,7 @@ test('M-27: a newest block that was read by a clock that was ahead is read anew 
   let number = 7n
   const newest = async () => ({ number, timestampMs: blockMs })
   const clock = { now: () => now, sleep: async () => {} }
-  const head = createHeadSource({ rpc: { chainId: 1, newest } as unknown as Rpc, clock, ageMaxMs: null })
+  const head = createHeadSource({ rpc: { chainId: 1, newest } as unknown as Rpc, clock })
   assert.equal((await head.latest()).number, 7n)
   number = 8n
   now = blockMs

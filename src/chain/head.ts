@@ -1,5 +1,4 @@
 import { type Clock, msSince } from '../base/clock.ts'
-import { Problem } from '../base/problem.ts'
 import type { FinalBlock } from '../domain/till.ts'
 import { blockTag } from './block-tag.ts'
 import type { NodeHead } from './nodes.ts'
@@ -8,12 +7,9 @@ import { ChainSilent, headOf, type RawHead, type Rpc, RpcError } from './rpc.ts'
 type Head = NodeHead
 
 export type HeadSource = {
-  /**
-   * The newest block, at most two seconds old: enough for fees and for where to begin a search, and cheap on the hot path. Refuses when the
-   * chain stands still: whatever a frozen node shows, nobody should pay on it.
-   */
+  /** The newest block as it was at most two seconds ago: enough for fees and for where to begin a search, and cheap on the hot path. */
   latest(): Promise<Head>
-  /** The newest block now, however old it is. */
+  /** The newest block now. */
   fresh(): Promise<Head>
 }
 
@@ -64,25 +60,8 @@ export async function blockBefore(rpc: Rpc, time: number, newest: bigint): Promi
 
 const CACHE_MS = 2_000
 
-type HeadOptions = {
-  readonly rpc: Rpc
-  readonly clock: Clock
-  /** How old the newest block of this chain may be; null where blocks are made on demand. */
-  readonly ageMaxMs: number | null
-}
-
-export function createHeadSource({ rpc, clock, ageMaxMs }: HeadOptions): HeadSource {
+export function createHeadSource({ rpc, clock }: { readonly rpc: Rpc; readonly clock: Clock }): HeadSource {
   let cached: { readonly at: number; readonly head: Promise<Head> } | null = null
-
-  function assertMoving(head: Head): Head {
-    const ageMs = clock.now() - head.timestampMs
-    if (ageMaxMs === null || ageMs <= ageMaxMs) return head
-    throw new Problem(
-      'chain_unavailable',
-      `The newest block of chain ${rpc.chainId} is ${Math.round(ageMs / 1000)} seconds old; try again when it moves.`,
-    )
-  }
-
   return {
     fresh: async () => headOf(await rpc.request<RawHead>('eth_getBlockByNumber', ['latest', false])),
     async latest() {
@@ -94,7 +73,7 @@ export function createHeadSource({ rpc, clock, ageMaxMs }: HeadOptions): HeadSou
         })
         cached = { at: clock.now(), head }
       }
-      return assertMoving(await cached.head)
+      return cached.head
     },
   }
 }

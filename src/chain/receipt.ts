@@ -2,7 +2,6 @@ import type { Address, Hash } from '../base/address.ts'
 import { type Clock, countdown } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
 import { Problem } from '../base/problem.ts'
-import { type NewHeads, noHeads } from '../domain/new-heads.ts'
 import { blockTag } from './block-tag.ts'
 import { type Rpc, RpcError } from './rpc.ts'
 import { LARGE_ANSWER_BYTES_MAX } from './transport.ts'
@@ -136,40 +135,21 @@ export function receiptIn(raw: RawReceipt, hash: Hash): Receipt | null {
 
 const POLL_MS_FIRST = 5
 const BEAT_MS = 150
-/** So often somebody asks soon, whoever tells of blocks: a chain that makes them on demand has answered by then. */
-const ASKED_SOON = 2
-/** After a block was told of: the node that is asked may be behind the one that told. */
-const LAG_MS = [150, 300] as const
-/** Whoever is told of blocks asks without being told as well. After a second, because so often what waits is sent again (`lane/follow.ts`). */
-const UNTOLD_MS = 1_000
 
 /**
- * Asks soon, then less often, until `read` answers or `waitMs` has passed. Local chains answer at the first call. Whoever has waited for a
- * while asks at the same beat as everybody else who has, so that their questions go out together (`rpc-batches.ts`). While somebody tells
- * of new blocks it is these that are waited for, and nobody asks more often for being told.
+ * Asks soon, then less often, until `read` answers or `waitMs` has passed. Local chains answer at the first call. Those who have waited for a
+ * while ask at one beat, so that their questions go out together (`rpc-batches.ts`).
  */
 export async function pollUntil<Found>(
   clock: Clock,
   waitMs: number,
   read: () => Promise<Found | null>,
-  heads: NewHeads = noHeads,
 ): Promise<Found | null> {
   const left = countdown(clock, waitMs)
-  let told = heads.told()
-  let unanswered: number = LAG_MS.length
-  for (let pause = POLL_MS_FIRST, asked = 1; ; pause *= 1.5, asked++) {
-    const before = told
-    told = heads.told()
-    unanswered = told > before ? 0 : unanswered + 1
+  for (let pause = POLL_MS_FIRST; ; pause *= 1.5) {
     const found = await read()
-    const leftMs = left()
-    if (asked >= ASKED_SOON && heads.isHearing()) {
-      if (found !== null || leftMs <= 0) return found
-      await heads.next(told, Math.min(LAG_MS[unanswered] ?? UNTOLD_MS, leftMs))
-      continue
-    }
     const waits = pause < BEAT_MS ? pause : BEAT_MS - (clock.now() % BEAT_MS)
-    if (found !== null || waits > leftMs) return found
+    if (found !== null || waits > left()) return found
     await clock.sleep(waits)
   }
 }

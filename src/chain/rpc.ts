@@ -2,7 +2,6 @@ import http from 'node:http'
 import https from 'node:https'
 import { type Clock, msSince } from '../base/clock.ts'
 import { isProblem, Problem } from '../base/problem.ts'
-import { type NewHeads, noHeads } from '../domain/new-heads.ts'
 import { type ChainMeter, noChainMeter } from './chain-meter.ts'
 import { createNodes, type NodeHead, type NodeStanding, type Nodes, type RpcNode, UNMUTED } from './nodes.ts'
 import { inBatches, isSend, OddAnswer } from './rpc-batches.ts'
@@ -30,8 +29,6 @@ export type Rpc = {
   standing(): readonly NodeStanding[]
   /** Counts that nodes did not show the same where they had to. */
   disagreed(): void
-  /** When it may be worth to ask again. */
-  readonly heads: NewHeads
 }
 
 /** The node answered, and said no. */
@@ -67,11 +64,10 @@ type RpcOptions = {
   readonly transports: readonly RpcTransport[]
   readonly clock: Clock
   readonly meter?: ChainMeter | undefined
-  readonly heads?: NewHeads
 }
 
 /** Several nodes are asked in turn: the next one only when the one before did not answer for the chain. */
-export function createRpc({ chainId, transports, clock, meter = noChainMeter, heads = noHeads }: RpcOptions): Rpc {
+export function createRpc({ chainId, transports, clock, meter = noChainMeter }: RpcOptions): Rpc {
   const doors = transports.map((transport) => ofChain(transport, chainId, clock))
   const nodes = createNodes(doors, clock)
   let lastId = 0
@@ -122,7 +118,6 @@ export function createRpc({ chainId, transports, clock, meter = noChainMeter, he
       doubtful: () => nodes.standing().filter(({ isUp }) => !isUp).length,
       standing: nodes.standing,
       disagreed: () => meter.disagreed(chainId),
-      heads,
     }
   }
 

@@ -274,7 +274,7 @@ async function verify<Input extends JsonObject>(
       const verified = await look()
       return verified.kind === 'unseen' ? null : verified
     }
-    const seen = await pollUntil(checkout.clock, checkout.limits.waitMsMax, lookAgain, offer.rail.heads)
+    const seen = await pollUntil(checkout.clock, checkout.limits.waitMsMax, lookAgain)
     return seen ?? first
   } finally {
     leave()

@@ -1,6 +1,6 @@
 import { formatUsd, parseUsd, type Usd } from '../base/money.ts'
 import type { ChainConfig, Config } from './config.ts'
-import { BURIAL, HEAD_AGE_SECONDS } from './networks.ts'
+import { BURIAL } from './networks.ts'
 import type { OptionReader } from './options.ts'
 
 type ChainOptions = {
@@ -20,22 +20,13 @@ export function readChain(read: OptionReader, { prefix, chainId, what, paysGasIn
     .split(',')
     .map((url) => url.trim())
     .filter((url) => url !== '')
-  const headAgeSeconds = read.integer(`${prefix}_HEAD_AGE_SECONDS`, HEAD_AGE_SECONDS, { min: 0, max: 86_400 })
   return {
     chainId,
     rpcUrls: rpcUrls.map((url) => read.url(option, url, { secure: true })),
-    listenUrl: readListenUrl(read, `${prefix}_LISTEN_URL`),
     tipWei: read.bigint(`${prefix}_TIP_WEI`, 1_000_000n),
-    headAgeMaxMs: headAgeSeconds === 0 ? null : headAgeSeconds * 1000,
     burial: BURIAL,
     paysGasInCoin,
   }
-}
-
-/** What it says is never believed, and yet it would tell whoever listens in between when we are paid. */
-function readListenUrl(read: OptionReader, option: string): string | null {
-  const url = read.optional(option)
-  return url === undefined ? null : read.url(option, url, { secure: true, scheme: 'ws' })
 }
 
 const OPINION = 'SUTLER_SECOND_OPINION_FROM'

@@ -86,11 +86,7 @@ export type ChainConfig = {
   readonly chainId: number
   /** Asked in turn. The sandbox's chains live in the process and need none. */
   readonly rpcUrls: readonly string[]
-  /** A node that tells of new blocks over WebSocket, so that receipts are not asked for in vain; null: they are asked for by the clock. */
-  readonly listenUrl: string | null
   readonly tipWei: bigint
-  /** How old the newest block may be while payments are taken; null where blocks are made on demand. */
-  readonly headAgeMaxMs: number | null
   /** How deep a transaction must lie before we act as if it could not go away again. */
   readonly burial: { readonly blocks: bigint; readonly ms: number }
   /** False on Tempo, where gas is paid in a token. */

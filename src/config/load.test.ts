@@ -99,14 +99,10 @@ describe('production', () => {
     ['SUTLER_X402_CONFIRMATIONS', '1-3', /amount:blocks/],
     ['SUTLER_X402_RPC_URL', 'http://rpc.test,https://rpc-two.test', /https/],
     ['SUTLER_GAME_RPC_URL', 'http://rpc.test', /https/],
-    ['SUTLER_X402_LISTEN_URL', 'ws://rpc.test', /wss:\/\/ \(only localhost/],
-    ['SUTLER_MPP_LISTEN_URL', 'https://rpc.test', /must start with wss:/],
-    ['SUTLER_GAME_LISTEN_URL', 'rpc.test', /not a URL/],
     ['SUTLER_X402_RPC_URL', 'https://rpc.test', /another provider after a comma.*SUTLER_SECOND_OPINION_FROM=never/],
     ['SUTLER_MPP_RPC_URL', 'https://rpc.test/one,https://rpc.test:8443/two', /one host only/],
     ['SUTLER_MPP_RPC_URL', 'http://localhost:1/a,http://localhost:1/b', /one host only/],
     ['SUTLER_SECOND_OPINION_FROM', 'sometimes', /amount of dollars, such as 100.00, or never/],
-    ['SUTLER_MPP_HEAD_AGE_SECONDS', '-1', /whole number/],
     ['SUTLER_BLOCKED_PAYERS', `${address('a')},0x12`, /0x12 is not an address/],
     ['SUTLER_WAIT_MS', '50', /from 100 to 60000/],
     ['SUTLER_WAIT_MS', '1e3', /whole number/],
@@ -138,35 +134,15 @@ describe('production', () => {
     for (const more of [alone, here]) assert.deepEqual(faultsOf({ ...production, ...more }), {})
   })
 
-  test('nobody is listened to unless somebody says so, and whoever looks at the options sees no more than a host', () => {
-    const loaded = (env: Environment) => {
-      const { mode, ...rest } = loadConfig({ ...production, ...env })
-      assert.ok(mode === 'production' && 'config' in rest)
-      return rest.config
-    }
-    const { x402, mpp, game } = loaded({})
-    assert.deepEqual(
-      [x402, mpp, game].map((one) => one?.chain.listenUrl),
-      [null, null, null],
-    )
-    const url = 'wss://node.test/v2/a-key-of-ours'
-    const told = loaded({ SUTLER_X402_LISTEN_URL: url, SUTLER_GAME_LISTEN_URL: 'ws://localhost:8546' })
-    assert.deepEqual([told.x402?.chain.listenUrl, told.game.chain.listenUrl], [url, 'ws://localhost:8546'])
-    const setting = told.settings.find(({ option }) => option === 'SUTLER_X402_LISTEN_URL')
-    assert.deepEqual(setting, { option: 'SUTLER_X402_LISTEN_URL', origin: 'set', shown: 'wss://node.test' })
-  })
-
-  test('large payments need a second opinion, and a chain must move, unless somebody says otherwise', () => {
-    const settings = (env: Environment) => {
+  test('large payments need a second opinion unless an operator says otherwise', () => {
+    const from = (env: Environment) => {
       const loaded = loadConfig({ ...production, ...env })
       assert.ok(loaded.mode === 'production')
-      const { operations, x402, mpp } = loaded.config
-      return [operations.secondOpinionFrom, x402?.chain.headAgeMaxMs, mpp?.chain.headAgeMaxMs]
+      return loaded.config.operations.secondOpinionFrom
     }
-    assert.deepEqual(settings({}), [parseUsd('100.00'), 60_000, 60_000])
-    assert.deepEqual(settings({ SUTLER_SECOND_OPINION_FROM: '0' }), [0n, 60_000, 60_000])
-    const none = { SUTLER_SECOND_OPINION_FROM: 'never', SUTLER_MPP_HEAD_AGE_SECONDS: '0' }
-    assert.deepEqual(settings(none), [null, 60_000, null])
+    assert.equal(from({}), parseUsd('100.00'))
+    assert.equal(from({ SUTLER_SECOND_OPINION_FROM: '0' }), 0n)
+    assert.equal(from({ SUTLER_SECOND_OPINION_FROM: 'never' }), null)
   })
 
   test('both protocols switched off sell nothing', () => {

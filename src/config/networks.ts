@@ -1,8 +1,5 @@
 import type { Address } from '../base/address.ts'
 
-/** How old the newest block of a public network may be while payments are taken; all that we know make one every two seconds, or faster. */
-export const HEAD_AGE_SECONDS = 60
-
 /** How deep a transaction lies when no public network that we know takes it back. Only refunds, and whoever is to hear that nothing was taken after all, wait for it. */
 export const BURIAL = { blocks: 12n, ms: 20_000 }
 /** A chain that makes a block when somebody sends something buries nothing by itself. */

@@ -107,11 +107,7 @@ function addresses({ fault, optional }: Source) {
       if (value.toLowerCase() === ZERO_ADDRESS) return fault(option, 'is the zero address', ZERO_ADDRESS)
       return isPublishedAddress(value) ? fault(option, 'is an address whose key everybody knows', ZERO_ADDRESS) : value
     },
-    url(
-      option: string,
-      value: string,
-      { secure, scheme = 'http' }: { secure: boolean; scheme?: 'http' | 'ws' },
-    ): string {
+    url(option: string, value: string, { secure }: { secure: boolean }): string {
       let parsed: URL
       try {
         parsed = new URL(value)
@@ -119,10 +115,9 @@ function addresses({ fault, optional }: Source) {
         return fault(option, `is not a URL`, value)
       }
       const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(parsed.hostname)
-      const [plain, safe] = [`${scheme}:`, `${scheme}s:`]
-      if (![plain, safe].includes(parsed.protocol)) return fault(option, `must start with ${safe}//`, value)
-      if (secure && parsed.protocol !== safe && !isLocal)
-        return fault(option, `must start with ${safe}// (only localhost may do without)`, value)
+      if (!['http:', 'https:'].includes(parsed.protocol)) return fault(option, 'must start with https://', value)
+      if (secure && parsed.protocol !== 'https:' && !isLocal)
+        return fault(option, 'must start with https:// (only localhost may do without)', value)
       return value.replace(/\/+$/, '')
     },
   }

@@ -10,7 +10,7 @@ import type { Protocols } from './rails.ts'
 const { chainId: nativeId, isTestnet: _native, ...usdc } = x402Networks['base-sepolia']!
 const { chainId: tempoId, currency: pathUsd } = mppNetworks['tempo-moderato']!
 
-const onDemand = { rpcUrls: [], listenUrl: null, tipWei: 0n, headAgeMaxMs: null, burial: BURIAL_ON_DEMAND }
+const onDemand = { rpcUrls: [], tipWei: 0n, burial: BURIAL_ON_DEMAND }
 
 /** The chain of the game, on which USDC is too. */
 export const nativeChain: ChainConfig = { ...onDemand, chainId: nativeId, paysGasInCoin: true }

@@ -4,7 +4,6 @@ import type { JsonObject } from '../base/json.ts'
 import type { Usd } from '../base/money.ts'
 import { Problem, type ProblemCode } from '../base/problem.ts'
 import type { Lease } from './lease.ts'
-import type { NewHeads } from './new-heads.ts'
 import type { RailDocuments } from './rail-documents.ts'
 
 /** How a purchase is paid. The name is part of paths, documents and orders, and never changes. */
@@ -260,8 +259,6 @@ export type Rail = RailTraits & {
   readonly payTo: Address
   /** The least orphaned payment that goes back automatically: below it, to send it back may cost more than it is. */
   readonly refundAtLeast: bigint
-  /** Tells of new blocks of its chain: a payment that was not there before may be in one. */
-  readonly heads?: NewHeads
   /** Loads beforehand what its first payment would have to wait for. */
   warmUp?(): Promise<void>
   /** Made once for each resource that is sold; each call of it is a fresh 402. */

@@ -48,7 +48,7 @@ export async function follow(queue: NonceQueue, lease: Lease, first: Send, refus
     }
     return null
   }
-  const found = await pollUntil(clock, waitMs, look, rpc.heads)
+  const found = await pollUntil(clock, waitMs, look)
   if (!found) return stateOf(queue, send)
   if (!found.receipt) return { state: 'superseded' }
   await queue.waypoint('send.mined')

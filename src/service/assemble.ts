@@ -59,7 +59,6 @@ export async function assemble(config: Config, parts: Parts = {}): Promise<Assem
     isUnfounded: () => isUnfounded({ config, database: patient }),
     async begin() {
       await operations.gate.open()
-      opened.listen(stopping.signal)
       if (ground.withoutWorker) return
       operations.gate.watch(stopping.signal)
       worker = startWorker(checkout)

@@ -1,17 +1,14 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Waypoint } from '../base/waypoint.ts'
-import { type OpenLine, openWebSocket } from '../base/web-socket.ts'
 import { deepTime } from '../chain/burial.ts'
 import type { ChainMeter } from '../chain/chain-meter.ts'
 import { createHeadSource } from '../chain/head.ts'
-import { createHeadListener, type HeadListener } from '../chain/head-listener.ts'
 import { createRpc, httpTransport } from '../chain/rpc.ts'
 import type { RpcTransport } from '../chain/transport.ts'
 import type { ChainConfig } from '../config/config.ts'
 import type { Limits } from '../config/limits.ts'
 import type { Journal } from '../domain/journal.ts'
-import type { NewHeads } from '../domain/new-heads.ts'
 import type { ChainAccess } from '../outbox/access.ts'
 import { createFeeSource, type FeeSource } from '../outbox/fees.ts'
 import { createSender, type Sender } from '../outbox/sender.ts'
@@ -31,46 +28,22 @@ type ChainParts = {
 export type Chains = {
   /** One access per chain id, shared by everything that uses that chain. */
   readonly chainOf: (config: ChainConfig) => ChainAccess
-  /** Listens for new blocks wherever somebody tells of them, until `stop`. Of two addresses for a chain the first is used. */
-  listen(configs: readonly ChainConfig[], stop: AbortSignal): void
 }
 
 export function createChains(parts: ChainParts): Chains {
-  const known = new Map<number, { readonly access: ChainAccess; readonly listener: HeadListener }>()
-  const at = (config: ChainConfig) => {
-    const { chainId } = config
-    const chain = known.get(chainId) ?? createChain(parts, config)
-    known.set(chainId, chain)
-    return chain
-  }
+  const known = new Map<number, ChainAccess>()
   return {
-    chainOf: (config) => at(config).access,
-    listen(configs, stop) {
-      for (const config of configs) {
-        const { listener } = at(config)
-        if (config.listenUrl !== null && !listener.isUsed()) listener.listen(lineTo(config.listenUrl), stop)
-      }
+    chainOf(config) {
+      const access = known.get(config.chainId) ?? createAccess(parts, config)
+      known.set(config.chainId, access)
+      return access
     },
   }
 }
 
-/** A block's head is about two kilobytes. */
-const MESSAGE_BYTES_MAX = 64 * 1024
-
-/** How a node that tells of new blocks is called. */
-export function lineTo(url: string): OpenLine {
-  return (events) => openWebSocket(url, MESSAGE_BYTES_MAX, events)
-}
-
-function createChain(parts: ChainParts, config: ChainConfig) {
-  const listener = createHeadListener({ chainId: config.chainId, clock: parts.clock, log: parts.log })
-  return { listener, access: createAccess(parts, config, listener) }
-}
-
 function createAccess(
   { limits, journal, clock, log, waypoint, meter, transports }: ChainParts,
-  { chainId, rpcUrls, tipWei, headAgeMaxMs, burial, paysGasInCoin }: ChainConfig,
-  heads: NewHeads,
+  { chainId, rpcUrls, tipWei, burial, paysGasInCoin }: ChainConfig,
 ): ChainAccess {
   const inProcess = transports.get(chainId)
   const rpc = createRpc({
@@ -78,9 +51,8 @@ function createAccess(
     transports: inProcess ? [inProcess].flat() : rpcUrls.map((url) => httpTransport(url, limits.rpcTimeoutMs)),
     clock,
     meter,
-    heads,
   })
-  const head = createHeadSource({ rpc, clock, ageMaxMs: headAgeMaxMs })
+  const head = createHeadSource({ rpc, clock })
   const fees: FeeSource = createFeeSource({ head, tipWei })
   const senders = new Map<string, Sender>()
   return {

@@ -29,7 +29,6 @@ export function healthGauges({ checks, sells, isLeaving }: Health): readonly Gau
 }
 
 export function nodeGauges(chains: readonly LiveChain[]): readonly Gauge[] {
-  const listeners = chains.filter(({ rpc }) => rpc.heads.isUsed())
   const nodes = chains.flatMap(({ rpc }) => rpc.standing().map((node) => ({ chain: String(rpc.chainId), ...node })))
   const labels = ({ chain, place }: (typeof nodes)[number]) => ({ chain, node: String(place) })
   return [
@@ -42,11 +41,6 @@ export function nodeGauges(chains: readonly LiveChain[]): readonly Gauge[] {
       'sutler_rpc_node_blocks_behind',
       'Blocks that another node of the chain has shown and this one has not.',
       nodes.map((node) => ({ labels: labels(node), value: node.blocksBehind })),
-    ),
-    gauge(
-      'sutler_rpc_listening',
-      '1 when the node that tells of new blocks is heard, where there is one.',
-      listeners.map(({ rpc }) => ({ labels: { chain: String(rpc.chainId) }, value: rpc.heads.isHearing() ? 1 : 0 })),
     ),
   ]
 }

@@ -39,8 +39,6 @@ export type OpenedCheckout = {
   readonly meter: ShopMeter
   readonly context: ShopContext
   readonly open: ReadonlyMap<SurfaceName, OpenSurface>
-  /** Tells of new blocks from now on, until `stop`. */
-  listen(stop: AbortSignal): void
   /** Where the rails that sell are paid. */
   readonly accounts: readonly RailAccount[]
 }
@@ -58,7 +56,7 @@ export async function openCheckout(config: Config, ground: Ground): Promise<Open
   later.wake = operations.wake
   await assertAllReturnable(ground.patient, operations.reconcileContext)
   const checkout = createCheckout(config, ground, { figures, payments, goods, orders, operations })
-  const { accounts, selling, rails, hostOf } = payments
+  const { selling, rails, hostOf } = payments
   return {
     checkout,
     operations,
@@ -73,7 +71,6 @@ export async function openCheckout(config: Config, ground: Ground): Promise<Open
       open: goods.open,
     }),
     open: goods.open,
-    listen: (stop) => chains.listen([...accounts.map(({ chain }) => chain), config.game.chain], stop),
     accounts: selling,
   }
 }

@@ -36,7 +36,6 @@ beforeEach(() => {
   env = {
     SUTLER_GAME_CHAIN_ID: '84532',
     SUTLER_GAME_RPC_URL: `${networks.url}/sandbox/rpc/84532`,
-    SUTLER_GAME_HEAD_AGE_SECONDS: '0',
     SUTLER_MINTER_KEY: key(),
     SUTLER_CRAFTER_KEY: key(),
   }

@@ -12,7 +12,6 @@ import { type RpcServer, serveRpc } from '../../src/devchain/server.ts'
 import { giveGas, giveToken } from '../../src/sandbox/world.ts'
 import { type Service, startService } from '../../src/service/service.ts'
 import { freePort } from '../support/free-port.ts'
-import { startHeadServer } from '../support/head-server.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { startChains } from '../support/shop.ts'
 import { until } from '../support/until.ts'
@@ -75,14 +74,11 @@ after(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** Chains of a test make blocks on demand, so the age of the newest says nothing. */
 function env(): Env {
   const written = existsSync('.env') ? (parseEnv(readFileSync('.env', 'utf8')) as Env) : ({} as Env)
   const { port } = new URL(written['SUTLER_BASE_URL'] ?? 'http://localhost:1')
-  const ages = ['X402', 'MPP', 'GAME'].map((chain) => [`SUTLER_${chain}_HEAD_AGE_SECONDS`, '0'])
   return {
     ...written,
-    ...Object.fromEntries(ages),
     PORT: port,
     HOST: '127.0.0.1',
     SUTLER_DRAIN_SECONDS: '0',
@@ -151,21 +147,4 @@ test('a shop that is down', async () => {
   await service!.stop()
   service = null
   await assertFails(/Start it with `sutler start`/)
-})
-
-test('a node that tells of new blocks, and one of another chain: nothing that keeps from selling', async (t) => {
-  const right = await startHeadServer(84532)
-  const wrong = await startHeadServer(8453)
-  t.after(() => Promise.all([right.close(), wrong.close()]))
-  const options = { SUTLER_X402_LISTEN_URL: right.url, SUTLER_MPP_LISTEN_URL: wrong.url }
-  const { stdout } = await typed(['doctor', '--json'], { ...env(), ...options })
-  const { findings } = JSON.parse(stdout) as {
-    findings: { what: string; severity: string; detail: string; fix: string | null }[]
-  }
-  const found = (chainId: number) => findings.find(({ what }) => what === `listening on ${chainId}`)
-  assert.deepEqual([found(84532)?.severity, found(84532)?.detail], ['ok', 'tells of new blocks'])
-  assert.equal(found(42431)?.severity, 'warn')
-  assert.match(found(42431)!.detail, /it is of chain 8453, not 42431/)
-  assert.match(found(42431)!.fix!, /_LISTEN_URL of chain 42431/)
-  await until(() => right.listeners() + wrong.listeners() === 0)
 })

@@ -40,10 +40,9 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** As a process in this folder would see it. Chains of a sandbox make blocks on demand. */
+/** As a process in this folder would see it. */
 function env(): Env {
-  const written = existsSync('.env') ? (parseEnv(readFileSync('.env', 'utf8')) as Env) : {}
-  return { ...written, SUTLER_GAME_HEAD_AGE_SECONDS: '0' }
+  return existsSync('.env') ? (parseEnv(readFileSync('.env', 'utf8')) as Env) : {}
 }
 const run = (...args: readonly string[]) => typed(args, env())
 

@@ -64,11 +64,8 @@ function configuration(rpc: string, baseUrl: string, databaseUrl: string): Env {
     SUTLER_CRAFT_CONTROLLER: craftController,
     // No load balancer stands before them that would have to notice a stop.
     SUTLER_DRAIN_SECONDS: '0',
-    // A sandbox is one node, and its chains make blocks on demand.
+    // A sandbox is one node.
     SUTLER_SECOND_OPINION_FROM: 'never',
-    SUTLER_X402_HEAD_AGE_SECONDS: '0',
-    SUTLER_MPP_HEAD_AGE_SECONDS: '0',
-    SUTLER_GAME_HEAD_AGE_SECONDS: '0',
   })
 }
 

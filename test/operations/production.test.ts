@@ -82,14 +82,7 @@ async function environment(): Promise<Record<string, string>> {
   const till = addressOf(generatePrivateKey())
   const receiptKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
   const addressesOf = (chainId: number) => nodes.map(({ url }) => `${url}/${chainId}`).join()
-  // Development chains make blocks on demand, so the age of the newest says nothing.
-  const onDemand = {
-    SUTLER_X402_HEAD_AGE_SECONDS: '0',
-    SUTLER_MPP_HEAD_AGE_SECONDS: '0',
-    SUTLER_GAME_HEAD_AGE_SECONDS: '0',
-  }
   return {
-    ...onDemand,
     SUTLER_MODE: 'production',
     HOST: '127.0.0.1',
     PORT: String(await freePort()),

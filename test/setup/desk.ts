@@ -71,7 +71,7 @@ export async function setupDesk(t: Pick<TestContext, 'after'>): Promise<SetupDes
       },
     },
     crew(changes = {}) {
-      const head = createHeadSource({ rpc, clock: systemClock, ageMaxMs: null })
+      const head = createHeadSource({ rpc, clock: systemClock })
       return {
         rpc,
         fees: createFeeSource({ head, tipWei: 1_000_000n }),

@@ -89,7 +89,7 @@ function asInProduction(config: Config): Config {
   const rate = { unpaid: 1_000_000, quote: 1_000_000, read: 1_000_000, failed: 1_000_000 }
   const delivery = { mintMs: 60_000, gameMs: 300_000, craftMs: 60_000, retryMs: 500 }
   const limits = { ...config.limits, rate, delivery, replaysPerPayment: 1_000 }
-  const real = { headAgeMaxMs: 60_000, burial: BURIAL }
+  const real = { burial: BURIAL }
   const { x402, mpp, game } = config
   return {
     ...config,

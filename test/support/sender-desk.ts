@@ -92,7 +92,7 @@ export async function senderDesk(
     meddler,
     wallet,
     journal: createJournal(store.db),
-    liveFees: createFeeSource({ head: createHeadSource({ rpc, clock, ageMaxMs: null }), tipWei: 0n }),
+    liveFees: createFeeSource({ head: createHeadSource({ rpc, clock }), tipWei: 0n }),
     alarms,
     sendOf,
     async sender(options = {}) {

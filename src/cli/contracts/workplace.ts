@@ -82,7 +82,7 @@ function openCrew(call: CommandCall, { config, rpc }: Workplace): Crew {
         'or add --unsigned FILE to write the transactions for a Safe',
     )
   const { chain } = config
-  const head = createHeadSource({ rpc, clock: systemClock, ageMaxMs: chain.headAgeMaxMs })
+  const head = createHeadSource({ rpc, clock: systemClock })
   return {
     rpc,
     fees: createFeeSource({ head, tipWei: chain.tipWei }),

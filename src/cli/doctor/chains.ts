@@ -8,7 +8,6 @@ import { noWaypoint } from '../../base/waypoint.ts'
 import { noChainMeter } from '../../chain/chain-meter.ts'
 import { readCode } from '../../chain/code.ts'
 import { contractAt } from '../../chain/contract.ts'
-import { subscribe } from '../../chain/head-subscription.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { ChainConfig, Config } from '../../config/config.ts'
 import type { Journal } from '../../domain/journal.ts'
@@ -16,7 +15,7 @@ import type { ChainAccess } from '../../outbox/access.ts'
 import { addressOf } from '../../outbox/wallet.ts'
 import { accountsOf, type RailAccount, sellingAccounts } from '../../rails/kind.ts'
 import { rails } from '../../rails/rails.ts'
-import { createChains, lineTo } from '../../service/chains.ts'
+import { createChains } from '../../service/chains.ts'
 import { chainKeys, createSigners, type RoleSigner } from '../../service/signers.ts'
 import { surfaces } from '../../service/surfaces.ts'
 import { readWallets } from '../../service/wallets.ts'
@@ -53,11 +52,8 @@ export async function checkChains(config: Config): Promise<readonly Diagnosis[]>
     ...(isSilent(game.chain) ? [] : checkContracts(chainOf(game.chain).rpc, game)),
   ])
   const wallets = configs.some(isSilent) ? [] : await checkWallets(config, accounts, chainOf)
-  const listening = await Promise.all(
-    configs.flatMap(({ chainId, listenUrl }) => (listenUrl === null ? [] : [checkListening(chainId, listenUrl)])),
-  )
   const signers = await checkSigners(createSigners(allKeys(config), chainOf))
-  return [...heads, ...listening, ...rest, ...checkRecipients(accounts, game), ...signers, ...wallets]
+  return [...heads, ...rest, ...checkRecipients(accounts, game), ...signers, ...wallets]
 }
 
 const allKeys = (config: Config) => chainKeys(accountsOf(rails, config), surfaces, config)
@@ -100,18 +96,6 @@ function checkHead(rpc: Rpc, mode: Config['mode']): Promise<Diagnosis> {
         fix,
       )
     return `answers, at block ${Number(number)}`
-  })
-}
-
-/** The shop sells without it, and asks nodes more often. */
-function checkListening(chainId: number, url: string): Promise<Diagnosis> {
-  const fix = `Correct the _LISTEN_URL of chain ${chainId}, or leave it out: receipts are then asked for by the clock.`
-  return look({ area: 'chains', what: `listening on ${chainId}`, fix }, async () => {
-    const heard = new AbortController()
-    const options = { chainId, clock: systemClock, open: lineTo(url), stop: heard.signal }
-    const { reason } = await subscribe(options, () => heard.abort())
-    if (!heard.signal.aborted) throw new FoundTrouble('warn', `New blocks are not told of: ${reason}.`, fix)
-    return 'tells of new blocks'
   })
 }
 

@@ -77,7 +77,6 @@ export function mppRail(options: MppOptions): Rail {
     asset,
     payTo: recipient,
     refundAtLeast: REFUND_AT_LEAST,
-    heads: rpc.heads,
     warmUp: async () => void (await options.verifier()),
     ...createBalances({ rpc, asset, treasury: treasury.address, clock }),
     challenger: (resource) => challenger(options, resource),

@@ -73,7 +73,7 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
       const maySend = stored.raw !== null && clock.now() < order.expiresAt
       const refusal = maySend ? await broadcast(options, order, stored.raw!) : null
       await waypoint('send.broadcast')
-      const receipt = await pollUntil(clock, refusal ? 0 : waitMs, () => readReceipt(rpc, stored.hash), rpc.heads)
+      const receipt = await pollUntil(clock, refusal ? 0 : waitMs, () => readReceipt(rpc, stored.hash))
       const outcome = (receipt && (await judge(options, order, receipt))) ?? (await byMemo(options, order, stored))
       if (outcome) return outcome
       // Mined, and it paid nothing. A block that is not deep may be replaced by one in which it does.

@@ -2,13 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { createRpc } from '../../../src/chain/rpc.ts'
 import type { RpcRequest, RpcTransport } from '../../../src/chain/transport.ts'
-import { movableClock, orderCount, said } from '../../checkout/counter.ts'
-import { buy, buyUrl, payFor } from '../../operations/desk.ts'
-import { fundedWallet, post } from '../../support/buyers.ts'
+import { movableClock } from '../../checkout/counter.ts'
+import { buy } from '../../operations/desk.ts'
+import { fundedWallet } from '../../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { startShop } from '../../support/shop.ts'
-import { until } from '../../support/until.ts'
-import { withChains } from '../support/stepped-shop.ts'
 
 // A node that stands still answers everything, from the past. The second one is not asked, because the first one is not silent.
 
@@ -143,31 +141,4 @@ describe('M-18: the first of two nodes stands still', () => {
     await rpc.newest()
     assert.equal(await rpc.request('eth_call'), 'honest')
   })
-})
-
-describe('M-18: a chain that stands still altogether', () => {
-  const HEAD_AGE_MS = 10_000
-
-  for (const rail of [x402UnderTest, mppPullUnderTest])
-    test(`takes no payment by ${rail.name}, and takes it again when it moves`, async (t) => {
-      const clock = movableClock()
-      const shop = await startShop({ clock, configure: (config) => withChains(config, { headAgeMaxMs: HEAD_AGE_MS }) })
-      t.after(() => shop.stop())
-      const buyer = await fundedWallet(shop)
-      const { request, credential } = await payFor(shop, rail, buyer)
-      clock.move(HEAD_AGE_MS + 3_000)
-      const orders = await orderCount(shop)
-      const response = await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
-      const { code, payment } = await said(response)
-      assert.deepEqual([response.status, code, payment.taken], [503, 'chain_unavailable', false])
-      assert.equal(await orderCount(shop), orders)
-      const ready = await fetch(`${shop.url}/health/ready`)
-      const { checks } = (await ready.json()) as Health
-      assert.equal(ready.status, 503)
-      assert.match(checks.find(({ name }) => name.startsWith('chain'))!.detail, /is \d+ seconds old/)
-      for (const chain of [shop.chains.native, shop.chains.tempo]) await chain.request({ method: 'evm_mine' })
-      clock.move(3_000)
-      await until(async () => (await fetch(buyUrl(shop, rail), post(request))).status === 402)
-      assert.equal((await buy(shop, rail, buyer)).response.status, 200)
-    })
 })

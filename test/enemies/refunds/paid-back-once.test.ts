@@ -68,7 +68,7 @@ async function stage(t: TestContext, rules: Rules) {
       rpc,
       wallet: rules === 'native' ? gas : treasury,
       journal: createJournal(store.db),
-      fees: createFeeSource({ head: createHeadSource({ rpc, clock: systemClock, ageMaxMs: null }), tipWei: 0n }),
+      fees: createFeeSource({ head: createHeadSource({ rpc, clock: systemClock }), tipWei: 0n }),
       clock: systemClock,
       log: silentLog,
       waypoint: async (name) => {
