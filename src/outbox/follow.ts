@@ -10,7 +10,7 @@ import { mined, receiptOf, type SendState, stateOf } from './state.ts'
 
 /** Waits for the receipt, and meanwhile does what brings it about: the same bytes again, then the same nonce at other fees. */
 export async function follow(queue: NonceQueue, lease: Lease, first: Send, refused: FeeRefusal): Promise<SendState> {
-  const { rpc, clock, waitMs, stuckAfterMs } = queue
+  const { clock, waitMs, stuckAfterMs } = queue
   const isQueued = !first.nonceKey && first.signer === queue.signer
   let send = first
   let refusal = refused
