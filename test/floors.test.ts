@@ -44,7 +44,6 @@ const doors: readonly { readonly door: RegExp; readonly rooms: readonly string[]
   { door: /^@ethereumjs\//, rooms: ['devchain'] },
   { door: /^tiny-secp256k1$/, rooms: ['chain', 'devchain', 'rails'] },
   { door: /^@noble\//, rooms: ['base'] },
-  { door: /^ws$/, rooms: ['base'] },
   { door: /^node:sqlite$/, rooms: ['base'] },
   // The SDKs judge us in tests; the service speaks MCP by itself.
   { door: /^@modelcontextprotocol\//, rooms: [] },
