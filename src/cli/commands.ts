@@ -128,11 +128,6 @@ export const commands: readonly Entry[] = [
     load: () => import('./arrivals.ts').then(({ keepArrivals }) => keepArrivals),
   },
   {
-    name: 'export',
-    summary: 'Write what will be deleted to a file, before it is',
-    load: () => import('./export.ts').then(({ exportOld }) => exportOld),
-  },
-  {
     name: 'webhooks list',
     summary: 'Who is told of events',
     load: () => import('./webhooks.ts').then(({ listWebhooks }) => listWebhooks),

@@ -79,6 +79,11 @@ function overview(listed: readonly Entry[], { style, table }: Terminal): string 
   ].join('\n')
 }
 
+/** Commands that are no more, and what to do instead. */
+const GONE: Readonly<Record<string, string>> = {
+  export: 'finished work is kept for SUTLER_KEEP_DAYS, and backups hold it for longer',
+}
+
 function notFound([first = '', second]: readonly string[]): UsageFault {
   const group = groupOf(first)
   if (group.length > 0)
@@ -86,6 +91,8 @@ function notFound([first = '', second]: readonly string[]): UsageFault {
       `there is no command ${first} ${second}; there are ${group.map(({ name }) => name).join(', ')}`,
       null,
     )
+  const instead = GONE[first]
+  if (instead !== undefined) return new UsageFault(`there is no command ${first}; ${instead}`, null)
   const meant = nearestWord(first, [...new Set(commands.map(({ name }) => name.split(' ')[0]!))])
   const hint = meant === null ? '' : `; there is ${meant}`
   return new UsageFault(`there is no ${first.startsWith('-') ? 'option' : 'command'} ${first}${hint}`, null)

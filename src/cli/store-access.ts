@@ -49,7 +49,7 @@ export async function withStore<Result>(
   }
 }
 
-export function openStore({ url, dataDir }: Pick<StoreConfig, 'url' | 'dataDir'>): Promise<Database> {
+function openStore({ url, dataDir }: Pick<StoreConfig, 'url' | 'dataDir'>): Promise<Database> {
   const place = { dataDir, poolSize: 2, ...(url === undefined ? {} : { url }) }
   // A tool says little: only what its user should look into.
   return openDatabase({ ...place, log: stderrLog('warn'), clock: systemClock, random: systemRandom })

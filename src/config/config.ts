@@ -156,26 +156,8 @@ export type OperationsConfig = {
   readonly treasuryLow: Usd
   /** From this amount on a payment counts only when two nodes show it; null: never. */
   readonly secondOpinionFrom: Usd | null
-  readonly retention: RetentionConfig
-}
-
-/** How long things are kept, in milliseconds; null: for ever. The names of payments are kept for ever in any case. */
-export type RetentionConfig = {
-  readonly keep: {
-    /** Orders whose payment never came. */
-    readonly unpaid: number | null
-    /** The bytes of answers. */
-    readonly bodies: number | null
-    readonly events: number | null
-    /** What was sent to webhooks, and what was answered. */
-    readonly deliveries: number | null
-    /** Signed transactions. */
-    readonly sends: number | null
-    /** Transfers to our tills that are accounted for. */
-    readonly arrivals: number | null
-  }
-  /** Nothing is deleted that `sutler export` has not written. */
-  readonly onlyExported: boolean
+  /** How long finished work is kept. Orders that were paid and the identities of payments are kept for ever. */
+  readonly keepMs: number
 }
 
 export type SaleConfig = {

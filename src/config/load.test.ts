@@ -114,6 +114,7 @@ describe('production', () => {
     ['SUTLER_SALE_CONTRACT', 'x', /not an address/],
     ['SUTLER_RECEIPT_KEY', 'x'.repeat(40), /P-256/],
     ['SUTLER_MPP_SECERT', 'x', /did you mean SUTLER_MPP_SECRET\?/],
+    ['SUTLER_KEEP_EVENTS_DAYS', '90', /is not an option; SUTLER_KEEP_DAYS says/],
     ['SUTLER_X402_FACILITATOR_HEADERS', '[', /./],
   ] as const) {
     test(`refuses ${option}=${value.slice(0, 44)}`, () => {

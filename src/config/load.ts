@@ -19,7 +19,6 @@ import { readOperators } from './operators.ts'
 import { ConfigFault, type Environment, list, type OptionReader, optionReader } from './options.ts'
 import { SANDBOX_OPERATOR_TOKEN } from './published.ts'
 import { type Protocols, readRails } from './rails.ts'
-import { readRetention } from './retention.ts'
 import { earlierRails } from './retired.ts'
 import { readService } from './service.ts'
 import { settingsOf } from './settings.ts'
@@ -150,7 +149,7 @@ function readOperations(read: OptionReader, mode: 'sandbox' | 'production'): Ope
     gasLowWei: read.bigint('SUTLER_GAS_LOW_WEI', 2_000_000_000_000_000n),
     treasuryLow: readUsd(read, 'SUTLER_TREASURY_LOW', '10.00'),
     secondOpinionFrom: readSecondOpinion(read),
-    retention: readRetention(read),
+    keepMs: read.integer('SUTLER_KEEP_DAYS', 400, { min: 7, max: 36_500 }) * 86_400_000,
   }
 }
 

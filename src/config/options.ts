@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { type Address, checksumAddress, hasWrongChecksum, isAddress, ZERO_ADDRESS } from '../base/address.ts'
 import { Secret } from '../base/secret.ts'
+import { insteadOf } from './gone.ts'
 import { isPublishedAddress, isPublishedSecret } from './published.ts'
 import type { ChainKey, RemoteSigner } from './signing-key.ts'
 
@@ -240,7 +241,8 @@ function refusals({ fault, optional, known }: Source, env: Environment) {
           fault(name, 'is used only with SUTLER_MODE=production; set that, or leave this out', null)
           continue
         }
-        fault(name, `is not an option; did you mean ${nearest(name, [...known])}?`, null)
+        const instead = insteadOf(name) ?? `did you mean ${nearest(name, [...known])}?`
+        fault(name, `is not an option; ${instead}`, null)
       }
     },
   }

@@ -1,22 +1,19 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import type { RetentionConfig } from '../config/config.ts'
-import { cutoffOf, type RetainedThing, retainedThings } from '../domain/retention.ts'
 import type { Database } from '../store/db.ts'
 import { forgetFunnel } from '../store/funnel.ts'
 import { claim, enqueue, release } from '../store/jobs.ts'
 import { forgetHours } from '../store/orders/sums.ts'
-import { readExported } from '../store/retention/export.ts'
-import { letGoOf, tidyUp } from '../store/retention/step.ts'
+import { deleteIdleExposures, deleteStep, type Retained, retained } from '../store/retention.ts'
 import { forgetWalletUse } from '../store/wallets.ts'
 
 type JanitorParts = {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
-  readonly retention: RetentionConfig
-  /** So many of a kind are gone. */
-  onGone(thing: RetainedThing, count: number): void
+  /** How long finished work is kept. */
+  readonly keepMs: number
+  onDeleted(what: Retained, count: number): void
 }
 
 export type Janitor = {
@@ -34,31 +31,27 @@ const PAUSE_MS = 50
 const STEPS_MAX = 1_000
 /** No chart by the hour goes back further; days are kept for ever. */
 const HOURS_MS = 62 * 86_400_000
-const FOR_EVER_MS = 90 * 86_400_000
+/** Nothing moved by an order that was never paid, and strangers can make many of them. */
+const UNPAID_MS = 6 * 3_600_000
 
-/** Deletes what was kept long enough, in small steps, on one replica at a time. */
-export function createJanitor({ database, clock, log, retention, onGone }: JanitorParts): Janitor {
-  const { keep, onlyExported } = retention
+/** Deletes what is old, in small steps, on one replica at a time. */
+export function createJanitor({ database, clock, log, keepMs, onDeleted }: JanitorParts): Janitor {
   const stopping = new AbortController()
   let looping: Promise<void> | undefined
 
-  async function sweepOne(thing: RetainedThing, before: number, stop: AbortSignal): Promise<void> {
+  async function sweepOne(what: Retained, before: number, stop: AbortSignal): Promise<void> {
     for (let step = 0; step < STEPS_MAX && !stop.aborted; step++) {
-      const gone = await letGoOf(database, thing, before)
-      if (gone > 0) onGone(thing, gone)
-      if (gone === 0) return
+      const count = await deleteStep(database, what, before)
+      if (count === 0) return
+      onDeleted(what, count)
       await clock.sleep(PAUSE_MS, stop)
     }
   }
 
   async function sweep(stop = stopping.signal): Promise<void> {
-    const exported = onlyExported ? await readExported(database) : 'not asked'
     const now = clock.now()
-    for (const thing of retainedThings) {
-      const before = cutoffOf(keep[thing], now, exported)
-      if (before !== null) await sweepOne(thing, before, stop)
-    }
-    await tidyUp(database, now - (keep.events ?? FOR_EVER_MS))
+    for (const what of retained) await sweepOne(what, now - (what === 'unpaid' ? UNPAID_MS : keepMs), stop)
+    await deleteIdleExposures(database)
     await forgetHours(database, now - HOURS_MS)
     await forgetFunnel(database, now - HOURS_MS)
     await forgetWalletUse(database, now - HOURS_MS)

@@ -137,7 +137,7 @@ export function createOperations(parts: OperationsParts): Operations {
     onTold: () => worker?.wake(),
     everyMs: parts.lookMs,
   })
-  const janitor = createJanitor({ database, clock, log, retention: operations.retention, onGone: meter.deleted })
+  const janitor = createJanitor({ database, clock, log, keepMs: operations.keepMs, onDeleted: meter.deleted })
   const metrics = async () => meter.print(await readGauges({ ...watched, rails }))
   let worker: WebhookWorker | undefined
   let reconciler: Reconciler | undefined

@@ -1,15 +1,12 @@
 import { operatorContract } from '../api/documents/operator-contract.ts'
-import { exportRows } from '../api/operator/export-rows.ts'
 import { playerRows, playersElsewhere } from '../api/operator/player-rows.ts'
 import { type OperatorRoute, operator } from '../api/operator/route.ts'
 import { operatorRows } from '../api/operator/rows.ts'
 import { once } from '../base/once.ts'
 import type { Checkout } from '../checkout/checkout.ts'
-import { planExport } from '../domain/retention.ts'
 import { reconcile, type TillReport } from '../ledger/reconcile.ts'
 import { type Deed, recordDeed } from '../store/deeds.ts'
 import { createPlayers } from '../store/game/players.ts'
-import { markExported, readExport } from '../store/retention/export.ts'
 import type { DeskParts } from './desk-parts.ts'
 import { goodsRows } from './goods-desk.ts'
 import { moneyDeskRows } from './money-desk.ts'
@@ -21,7 +18,7 @@ import { systemDeskRows } from './system-desk.ts'
 
 /** What operators may ask and do, over this shop's parts. */
 export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly OperatorRoute[] {
-  const { config, database, clock, random, events, webhooks, reconcileContext } = parts
+  const { config, database, random, events, webhooks, reconcileContext } = parts
   const { nicknameLengthMax } = config.limits
   const refunds = createRefundDesk(parts, checkout)
   const routes: readonly OperatorRoute[] = [
@@ -44,11 +41,6 @@ export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly O
     ...(config.game.backend.kind === 'embedded'
       ? playerRows({ players: createPlayers(database), random, nicknameLengthMax, listing: orderListing(parts) })
       : playersElsewhere()),
-    ...exportRows({
-      plan: (days) => planExport(config.operations.retention.keep, clock.now(), days),
-      page: (kind, slice) => readExport(database, kind, slice),
-      mark: (doer, exported) => markExported(database, doer, exported),
-    }),
     ...goodsRows({ ...parts, offers: checkout.offers.values() }),
     ...peopleRoutes({ ...parts, approve: refunds.approve }, () => routes),
     operator('GET /openapi.operator.json', {

@@ -31,16 +31,7 @@ export type Deed = {
 const ACTED: EventType = 'operator.acted'
 
 /** How the shop is run, and by whom, is nobody's business outside: these stand in the audit log alone. */
-const QUIET: ReadonlySet<string> = new Set([
-  'approval',
-  'books',
-  'export',
-  'operator',
-  'route',
-  'session',
-  'token',
-  'webhook',
-])
+const QUIET: ReadonlySet<string> = new Set(['approval', 'books', 'operator', 'route', 'session', 'token', 'webhook'])
 
 // Each is an object of its own, changed once: a store that was restored from a backup never tells two deeds under one name.
 const TELL = statement(`

@@ -12,7 +12,6 @@ export type StoreFaultCode =
   | 'migration_changed'
   | 'schema_newer'
   | 'migration_pending'
-  | 'copy_refused'
   | 'other_mode'
 
 /** Why the store does not start. The operator reads the message, so it names the folder or server and says what to do. */

@@ -13,7 +13,7 @@ type Migration = Applied & { readonly text: string }
 type MigrateOptions = { readonly folder?: string; readonly log?: Log }
 
 /** The limits are for requests; an index on a large table may take longer. */
-export const LONG_WORK = { workMsMax: 86_400_000, statementMsMax: 6 * 3_600_000 } as const
+const LONG_WORK = { workMsMax: 86_400_000, statementMsMax: 6 * 3_600_000 } as const
 const FOLDER = join(import.meta.dirname, 'migrations')
 
 const CREATE_TABLE = `

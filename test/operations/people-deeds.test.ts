@@ -495,7 +495,6 @@ async function deedsOf(shop: TestShop): Promise<Readonly<Record<string, Act>>> {
   const added = (name: string) => to('/operator/operators', { name, role: 'viewer' }).then(idOf)
   const hooked = () => to('/operator/webhooks', hook).then(idOf)
   const asked = async () => ((await (await refund(asker, await bought(4))).json()) as Asked).approval.id
-  const now = new Date().toISOString()
   return {
     'POST /operator/prices/{good}': () => to('/operator/prices/healthProbe', { price: '0.002' }),
     'POST /operator/prices.csv': () => to('/operator/prices.csv', { csv: 'good,price\nhealthProbe,0.003\n' }),
@@ -512,7 +511,6 @@ async function deedsOf(shop: TestShop): Promise<Readonly<Record<string, Act>>> {
       to('/operator/players', { nickname: 'Deedy', address: '0x00000000000000000000000000000000000000d1' }),
     'DELETE /operator/players/{id}/wallets/{address}': () =>
       at('DELETE', '/operator/players/Deedy/wallets/0x00000000000000000000000000000000000000d1'),
-    'POST /operator/export': () => to('/operator/export', { asOf: now, at: now }),
     'POST /operator/reconcile': () => to('/operator/reconcile'),
     'POST /operator/operators': () => to('/operator/operators', { name: 'Deed one', role: 'viewer' }),
     'POST /operator/operators/{id}/link': async () => to(`/operator/operators/${await added('Deed two')}/link`),

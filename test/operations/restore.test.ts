@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { systemRandom } from '../../src/base/id.ts'
-import { silentLog } from '../../src/base/log.ts'
 import { sandboxContracts } from '../../src/sandbox/foundation.ts'
 import { createSandboxPlayers } from '../../src/sandbox/players.ts'
 import { demoAddressOf } from '../../src/sandbox/world.ts'
 import type { Service } from '../../src/service/service.ts'
-import { copyDatabase } from '../../src/store/copy.ts'
 import { acceptStore } from '../../src/store/history.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
+import { copyStore } from '../support/copy-store.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { openBackup, type TestStore } from '../support/database.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
@@ -73,7 +72,7 @@ describe('C-12, M-26: a store restored from an older backup', () => {
 
   async function takeBackup(): Promise<void> {
     backup = await openBackup()
-    await copyDatabase(shop.store.db, backup.db, silentLog)
+    await copyStore(shop.store.db, backup.db)
   }
 
   const restart = () => shop.replica({ database: backup.db, configure: impatiently })

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { silentLog } from '../../src/base/log.ts'
 import { refundOrder } from '../../src/checkout/refund.ts'
 import type { Service } from '../../src/service/service.ts'
-import { copyDatabase } from '../../src/store/copy.ts'
 import { acceptStore } from '../../src/store/history.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
+import { copyStore } from '../support/copy-store.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { openBackup } from '../support/database.ts'
 import { startShop } from '../support/shop.ts'
@@ -39,7 +38,7 @@ test('C-12: a store restored from an older backup pays nothing back that was pai
     presented.push(fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential })))
   }
   await until(() => failed === rails.length)
-  await copyDatabase(shop.store.db, backup.db, silentLog)
+  await copyStore(shop.store.db, backup.db)
   goOn()
   for (const response of await Promise.all(presented))
     orderIds.push(((await response.json()) as { orderId: string }).orderId)

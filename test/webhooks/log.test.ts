@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { systemRandom } from '../../src/base/id.ts'
-import { silentLog } from '../../src/base/log.ts'
 import type { EventType } from '../../src/domain/event.ts'
-import { copyDatabase } from '../../src/store/copy.ts'
 import type { Database, Queryable } from '../../src/store/db.ts'
 import { lastPosition, readEvents } from '../../src/store/events.ts'
 import { claim, release } from '../../src/store/jobs.ts'
@@ -11,6 +9,7 @@ import { finishQueue, nextDeliveries, replayDeliveries } from '../../src/store/w
 import { deleteEndpoint, insertEndpoint, queueKind, setEndpointState } from '../../src/store/webhooks/endpoints.ts'
 import { pumpEvents } from '../../src/webhooks/pump.ts'
 import { newWebhookSecret } from '../../src/webhooks/sign.ts'
+import { copyStore } from '../support/copy-store.ts'
 import { engines, openStore, type TestStore } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
@@ -183,7 +182,7 @@ for (const engine of engines) {
       await insertEvent(db, 'a', 2)
       await pumpEvents(db)
       const target = await openStore(engine)
-      await copyDatabase(db, target.db, silentLog)
+      await copyStore(db, target.db)
       await insertEvent(target.db, 'a', 3)
       await pumpEvents(target.db)
       assert.deepEqual((await readEvents(target.db, 0n, 9)).slice(0, 2), await readEvents(db, 0n, 9))

@@ -215,8 +215,7 @@ create table webhook_endpoints (
   previous_secret text,
   previous_until  timestamptz,
   created_at      timestamptz not null default now(),
-  updated_at      timestamptz not null default now(),
-  forgotten       bigint not null default 0
+  updated_at      timestamptz not null default now()
 );
 
 -- One row per event and endpoint, ever. What is pending is sent in the order of `position`, one at a time for each subject.
@@ -650,11 +649,9 @@ begin
   return null;
 end
 $$;
--- A copy brings the sums along.
 create trigger orders_opened
   after insert on orders
   for each row
-  when (coalesce(current_setting('sutler.copying', true), '') <> 'on')
   execute function note_order_move();
 create trigger orders_moved
   after update of status on orders
@@ -766,15 +763,6 @@ create table store_history (
   id          boolean primary key default true check (id),
   lineage     text,
   restored_at timestamptz
-);
-
--- What was exported, and how far the bodies of orders have been let go of.
-create table retention (
-  id             boolean primary key default true check (id),
-  exported_as_of timestamptz,
-  exported_at    timestamptz,
-  bodies_at      timestamptz,
-  bodies_id      text
 );
 
 -- Which history this store is part of: the server, its timeline, the database. A standby that is promoted begins another timeline, and so does a

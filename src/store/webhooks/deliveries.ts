@@ -60,7 +60,7 @@ const REPLAY = statement<{ endpoint_id: string; position: string; subject: strin
   select w.id, e.id, e.position, e.subject
   from webhook_endpoints w
   join events e
-    on e.position > greatest($2, w.forgotten)
+    on e.position > $2
    and e.position <= $3
    and (w.event_types is null or e.type = any (w.event_types))
   left join webhook_deliveries d

@@ -1,13 +1,12 @@
-import type { RetainedThing } from '../../domain/retention.ts'
-import type { Queryable } from '../db.ts'
-import { statement } from '../statement.ts'
+import type { Queryable } from './db.ts'
+import { statement } from './statement.ts'
 
-// Each statement looks at a few rows, by an index, deletes what is due among them, and is over: nobody who sells ever waits for it. What
-// somebody else is at work on is skipped. None of them touches the name of a payment that was ever made.
+// Each statement looks at a few rows, by an index, deletes what is old among them, and is over: no sale ever waits for it. Rows that another
+// replica works on are skipped. None of them touches the identity of a payment, nor an order that was paid.
 
 /**
- * Among tens of thousands of rows such a step took 3 to 16 ms on PostgreSQL and 3 to 51 on the embedded engine, on a busy machine; then everybody else
- * has their turn. It stands in the statements themselves: a plan that does not know how few rows it is about would read whole tables.
+ * Among tens of thousands of rows such a step took 3 to 16 ms on PostgreSQL and 3 to 51 on the embedded engine, on a busy machine. It stands in
+ * the statements themselves: a plan that does not know how few rows it is about would read whole tables.
  */
 const STEP_ROWS = 20
 
@@ -47,51 +46,6 @@ const UNPAID = statement<Gone>(`
   select count(*)::int as gone
   from deleted`)
 
-// The bytes that were answered. What was bought, for what, and the signed receipt stay: the answer can be written again from them.
-const BODIES = statement<Gone>(`
-  with mark as (
-    select coalesce(max(bodies_at), '-infinity'::timestamptz) as at, coalesce(max(bodies_id), '') as id
-    from retention
-  ), looked as (
-    select o.id, o.created_at
-    from orders o, mark
-    where (o.created_at, o.id) > (mark.at, mark.id)
-      and o.created_at < $1
-    order by o.created_at, o.id
-    limit ${STEP_ROWS}
-  ), emptied as (
-    update orders o
-    set answer_status = null,
-        answer_headers = null,
-        answer_body = null,
-        tries = '[]'
-    from looked
-    where o.id = looked.id
-      and o.status in ('confirmed', 'refunded', 'expired')
-    returning o.id
-  ), unheld as (
-    delete from holds h
-    using emptied
-    where h.order_id = emptied.id
-      and h.released_at is not null
-  ), uncalled as (
-    delete from game_calls g
-    using emptied
-    where g.order_id = emptied.id
-      and g.verdict is null
-  ), marked as (
-    insert into retention (bodies_at, bodies_id)
-    select created_at, id
-    from looked
-    order by created_at desc, id desc
-    limit 1
-    on conflict (id) do update
-    set bodies_at = excluded.bodies_at,
-        bodies_id = excluded.bodies_id
-  )
-  select count(*)::int as gone
-  from looked`)
-
 // From the beginning of the log on, so that it never has a gap. What was sent of them goes with them.
 const EVENTS = statement<Gone>(`
   with looked as (
@@ -118,40 +72,6 @@ const EVENTS = statement<Gone>(`
     update event_tail
     set forgotten = greatest(forgotten, (select max(position) from due))
     where exists (select from due)
-  )
-  select count(*)::int as gone
-  from deleted`)
-
-// What was sent to an endpoint, oldest first, up to what it still waits for.
-const DELIVERIES = statement<Gone>(`
-  with looked as (
-    select w.id as endpoint_id, d.position, d.event_id, d.created_at, d.state
-    from webhook_endpoints w
-    cross join lateral (
-      select position, event_id, created_at, state
-      from webhook_deliveries
-      where endpoint_id = w.id
-        and position > w.forgotten
-      order by position
-      limit ${STEP_ROWS}
-    ) as d
-  ), due as (
-    select l.endpoint_id, l.event_id, l.position
-    from looked l
-    where l.position < coalesce(
-      (select min(s.position) from looked s where s.endpoint_id = l.endpoint_id and (s.created_at >= $1 or s.state = 'pending')),
-      9223372036854775807)
-  ), deleted as (
-    delete from webhook_deliveries d
-    using due
-    where d.endpoint_id = due.endpoint_id
-      and d.event_id = due.event_id
-    returning d.endpoint_id, d.position
-  ), marked as (
-    update webhook_endpoints w
-    set forgotten = greatest(w.forgotten, last.position)
-    from (select endpoint_id, max(position) as position from deleted group by endpoint_id) as last
-    where w.id = last.endpoint_id
   )
   select count(*)::int as gone
   from deleted`)
@@ -215,33 +135,33 @@ const ARRIVALS = statement<Gone>(`
   select count(*)::int as gone
   from deleted`)
 
-const STEPS = {
-  unpaid: UNPAID,
-  bodies: BODIES,
-  events: EVENTS,
-  deliveries: DELIVERIES,
-  sends: SENDS,
-  arrivals: ARRIVALS,
-}
+const TROUBLES = statement<Gone>(`
+  with deleted as (
+    delete from troubles
+    where id in (select id from troubles where ended_at < $1 order by ended_at limit ${STEP_ROWS})
+    returning id
+  )
+  select count(*)::int as gone
+  from deleted`)
 
-/** Lets go of a few things that are older than the cutoff. Returns how many it came across; none, and it is through. */
-export async function letGoOf(queryable: Queryable, thing: RetainedThing, before: number): Promise<number> {
-  return (await queryable.query(STEPS[thing], [new Date(before)])).rows[0]!.gone
-}
-
-const TROUBLES = statement(`
-  delete from troubles
-  where id in (select id from troubles where ended_at < $1 order by ended_at limit ${STEP_ROWS})`)
-
-// A payer who has authorized nothing that is still open is as good as unknown. Whoever opens an order at this moment has the row locked, and it is skipped.
+// A payer who has authorized nothing that is still open is as good as unknown. An order that is opened at this moment has the row locked, and it is skipped.
 const IDLE_EXPOSURES = statement(`
   delete from exposures
   where (payer, network) in (
     select payer, network from exposures where open_orders = 0 limit ${STEP_ROWS} for update skip locked)
     and open_orders = 0`)
 
-/** Small things that nobody asks for: troubles that are over, and payers who owe nothing. */
-export async function tidyUp(queryable: Queryable, before: number): Promise<void> {
-  await queryable.query(TROUBLES, [new Date(before)])
+const STEPS = { unpaid: UNPAID, events: EVENTS, sends: SENDS, arrivals: ARRIVALS, troubles: TROUBLES }
+
+export type Retained = keyof typeof STEPS
+
+export const retained = Object.keys(STEPS) as readonly Retained[]
+
+/** Deletes a few rows that are older. Returns how many; 0: there are no more. */
+export async function deleteStep(queryable: Queryable, what: Retained, before: number): Promise<number> {
+  return (await queryable.query(STEPS[what], [new Date(before)])).rows[0]!.gone
+}
+
+export async function deleteIdleExposures(queryable: Queryable): Promise<void> {
   await queryable.query(IDLE_EXPOSURES)
 }
