@@ -1,9 +1,7 @@
 import { parseAbi } from 'viem/utils'
 import type { Address } from '../base/address.ts'
-import { isProblem } from '../base/problem.ts'
-import { isForgotten } from './code.ts'
-import { contractAt, Reverted } from './contract.ts'
-import { type Rpc, RpcError } from './rpc.ts'
+import { contractAt } from './contract.ts'
+import type { Rpc } from './rpc.ts'
 
 // What we ask of other people's tokens, and what their approvals are called. Nothing in here moves anything.
 
@@ -36,25 +34,6 @@ export function isTokenPaused(rpc: Rpc, token: Address): Promise<boolean> {
   return contractAt(rpc, token, pausableAbi)
     .read('paused', [])
     .catch(() => false)
-}
-
-/**
- * May it have been paused when a transaction of this block ran? It was not, if it was open when the block began and when it ended; in between it may
- * have been opened again. What no node can tell any more may have been so.
- */
-export async function mayHaveBeenPaused(rpc: Rpc, token: Address, block: bigint): Promise<boolean> {
-  const ends = await Promise.all([block - 1n, block].map((at) => mayBePausedAt(rpc, token, at)))
-  return ends.includes(true)
-}
-
-async function mayBePausedAt(rpc: Rpc, token: Address, block: bigint): Promise<boolean> {
-  try {
-    return await contractAt(rpc, token, pausableAbi).read('paused', [], block)
-  } catch (error) {
-    // It ran, and knows no such question.
-    if (error instanceof Reverted) return false
-    return error instanceof RpcError || isProblem(error) || isForgotten(rpc, token, block)
-  }
 }
 
 /** Why a token refuses a transfer, in the standard's words (ERC-6093). They come through the contract that asked for it. */

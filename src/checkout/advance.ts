@@ -3,8 +3,6 @@ import { assertPassed, type Buyer, type Delivery } from '../domain/good.ts'
 import { type Offer, offerKey, type Told } from '../domain/offer.ts'
 import type { Failure, Order } from '../domain/order.ts'
 import type { SettleOutcome } from '../domain/rail.ts'
-import type { OrderChange } from '../store/orders/change.ts'
-import { payerSubjects, STRIKE_POINTS_MAX, type Strike } from '../store/orders/strikes.ts'
 import type { Checkout } from './checkout.ts'
 import {
   backOff,
@@ -67,19 +65,14 @@ async function settle(run: OrderRun): Promise<OrderStep> {
   switch (outcome.kind) {
     case 'settled': {
       const { transaction, settledAt } = outcome.settlement
-      const next = await move(run, {
-        to: 'settled',
-        paymentTx: transaction,
-        settledAt,
-        strikes: strikesFor(order, outcome),
-      })
+      const next = await move(run, { to: 'settled', paymentTx: transaction, settledAt })
       await waypoint('order.settled')
       // Until this moment it was not paid, so no replica can have begun to deliver it; from now on only the holder of this lease can.
       return next.kind === 'moved' ? { ...next, isUntried: true } : next
     }
     case 'refused': {
       const { code, detail } = outcome
-      const next = await move(run, { to: 'expired', failure: { code, detail }, strikes: strikesFor(order, outcome) })
+      const next = await move(run, { to: 'expired', failure: { code, detail } })
       await waypoint('order.expired')
       return next
     }
@@ -98,24 +91,6 @@ async function stillSettling(run: OrderRun, outcome: SettleOutcome & { kind: 'un
   const isIdle = keepsGoods && !outcome.isSeen && (outcome.hasFailed || age > limits.holdMsMax)
   const next = isIdle ? await orders.letGo({ ...run, order: doubtful }) : doubtful
   return next ? { kind: 'waiting', order: next, waitMs: backOff(age), detail: outcome.detail } : { kind: 'lost' }
-}
-
-/** Payments that pass every check and then fail on the chain cost gas, or keep goods from other buyers; after a few, their payer has to wait. */
-const STRIKE_SECONDS = 600
-
-/**
- * A wallet contract that accepts the simulation and burns the gas of the real transaction does so on purpose, and can repeat it for free: a plain
- * key has to move its money each time, such a contract only has to look at the block number. So once blocks the payer for a day; not its code,
- * which other payers may have too.
- */
-function strikesFor({ payer }: Order, outcome: Exclude<SettleOutcome, { kind: 'unknown' }>): readonly Strike[] {
-  const { hasBurned = false, isDear = false, suspects = [] } = outcome
-  const isToBlame = outcome.kind === 'refused' ? outcome.isPayersFault : hasBurned || isDear
-  if (!isToBlame) return []
-  const [minutes, day] = payerSubjects(payer)
-  const strikes = [minutes, ...suspects].map((subject) => ({ subject, points: 1, seconds: STRIKE_SECONDS }))
-  if (!isDear && !hasBurned) return strikes
-  return [...strikes, { subject: day, points: hasBurned ? STRIKE_POINTS_MAX : 1, seconds: REVERT_SECONDS }]
 }
 
 /** Whatever the error was, money may have moved: only a later attempt can tell. */
@@ -176,7 +151,7 @@ async function deliver(run: OrderRun): Promise<OrderStep> {
       return next
     }
     case 'impossible':
-      return giveUp(run, delivery)
+      return fail(run, delivery, delivery.proof?.sends)
     case 'pending':
       return stillDelivering(run, delivery)
   }
@@ -205,35 +180,13 @@ function undelivered(checkout: Checkout, order: Order, error: unknown): Delivery
   }
 }
 
-const REVERT_SECONDS = 86_400
-
-/**
- * A delivery that was mined and reverted has cost gas. A receiving contract that accepts the simulation and reverts the real transaction does so
- * on purpose: for a day no receiver with the same code buys anything. A payer gets one point only: once or twice they may simply have given away
- * what was to be taken from them.
- */
-function giveUp(run: OrderRun, delivery: Delivery & { state: 'impossible' }): Promise<OrderStep> {
-  const { proof, suspects = [] } = delivery
-  const [, payerToday] = payerSubjects(run.order.payer)
-  const strikes = suspects.map((subject) => ({
-    subject,
-    points: subject === payerToday ? 1 : STRIKE_POINTS_MAX,
-    seconds: REVERT_SECONDS,
-  }))
-  return fail(run, delivery, { sends: proof?.sends, strikes })
-}
-
-async function fail(
-  run: OrderRun,
-  { code, detail, byBuyer }: Failure,
-  found: Pick<OrderChange, 'sends' | 'strikes'> = {},
-): Promise<OrderStep> {
+async function fail(run: OrderRun, { code, detail, byBuyer }: Failure, sends?: number): Promise<OrderStep> {
   const { checkout, order } = run
-  // Whatever has a reason of its own lies with the request. So does a revert that is held against its receiver.
-  const isBuyers = byBuyer || code !== 'fulfilment_failed' || (found.strikes ?? []).length > 0
+  // Whatever has a reason of its own lies with the request.
+  const isBuyers = byBuyer || code !== 'fulfilment_failed'
   const failure: Failure = { code, detail: paidWords(detail), ...(isBuyers ? { byBuyer: true } : {}) }
   checkout.log.error('delivery is impossible; the money goes back', { orderId: order.id, ...failure })
-  const next = await move(run, { to: 'failed', failure, ...found })
+  const next = await move(run, { to: 'failed', failure, sends })
   await checkout.waypoint('order.failed')
   return next
 }

@@ -68,6 +68,8 @@ type CheckoutLimits = {
   readonly challengeTtlMs: number
   /** Orders of one payer whose payment has not landed yet. */
   readonly openOrdersPerPayer: number
+  /** What code of strangers, and transactions that fail, may use up of our gas within an hour. */
+  readonly gasPerHour: bigint
   /** Automatic refunds to one payer within a day; after that the shop sells nothing to them. */
   readonly refundsPerPayer: number
   /** Automatic refunds of a day, in atomic units; what goes beyond waits for an operator. */

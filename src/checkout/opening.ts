@@ -8,7 +8,6 @@ import type { Order } from '../domain/order.ts'
 import type { Credential, Payment } from '../domain/rail.ts'
 import type { Exposure } from '../store/orders/exposure.ts'
 import { asOpened, type Opening, type OpenOutcome } from '../store/orders/opening.ts'
-import { payerSubjects, STRIKE_POINTS_MAX } from '../store/orders/strikes.ts'
 import type { PaidCall } from './paid-call.ts'
 
 /** What opening an order came to; `unsure`: the store did not answer, and may have written it. */
@@ -94,25 +93,20 @@ async function write<Input extends JsonObject>(
   })
 }
 
-/** Strikes come when orders end, and what is open by then is sent without them: no more at once than they would let through one after the other. */
-const UNPROVEN_MAX = STRIKE_POINTS_MAX
-
 async function exposureOf<Input extends JsonObject>(
   { checkout, offer, payment }: Purchase<Input>,
   checked: Checked | null,
   means: bigint | null,
 ): Promise<Exposure> {
-  const { payer, payTo, amount, funds, suspects = [], isJudgedByPayersCode = false } = payment
-  const { openOrdersPerPayer, refundsPerPayer } = checkout.limits
+  const { payTo, amount, funds, gasAtRisk = 0n } = payment
+  const { openOrdersPerPayer, refundsPerPayer, gasPerHour } = checkout.limits
   return {
     openOrdersMax: openOrdersPerPayer,
-    openOrdersMaxAtFirst: isJudgedByPayersCode ? UNPROVEN_MAX : openOrdersPerPayer,
     refundsPerDayMax: refundsPerPayer,
     means,
     float: funds === 'captured' ? 0n : await offer.rail.float(payTo, amount),
-    suspects: [...payerSubjects(payer), ...suspects, ...(checked?.suspects ?? [])].map((suspect) =>
-      suspect.toLowerCase(),
-    ),
+    gasAtRisk: gasAtRisk + (checked?.gasAtRisk ?? 0n),
+    gasPerHour,
   }
 }
 

@@ -52,6 +52,8 @@ export type Limits = {
   /** How far the shop goes with one payer, and on one day, before anybody has decided anything. */
   readonly openOrdersPerPayer: number
   readonly refundsPerPayer: number
+  /** What code of strangers, and transactions that fail, may use up of our gas within an hour. */
+  readonly gasPerHour: bigint
   /** In atomic units. */
   readonly refundsPerDay: bigint
   /** The percentage of the float that goes back within a day where buyers have brought it about. */
@@ -101,6 +103,7 @@ export const defaultLimits: Limits = {
   rate: { unpaid: 120, quote: 60, read: 600, failed: 30 },
   openOrdersPerPayer: 20,
   refundsPerPayer: 10,
+  gasPerHour: 20_000_000n,
   refundsPerDay: 1_000_000_000n,
   receiverRefundPercent: 20,
   holdMsMax: 20_000,

@@ -221,14 +221,9 @@ function readLimits(read: OptionReader): Limits {
       read: read.integer('SUTLER_RATE_READ', rate.read, perMinute),
       failed: read.integer('SUTLER_RATE_FAILED', rate.failed, perMinute),
     },
-    openOrdersPerPayer: read.integer('SUTLER_OPEN_ORDERS_PER_PAYER', defaultLimits.openOrdersPerPayer, {
-      min: 1,
-      max: 1_000_000,
-    }),
-    refundsPerPayer: read.integer('SUTLER_REFUNDS_PER_PAYER', defaultLimits.refundsPerPayer, {
-      min: 0,
-      max: 1_000_000,
-    }),
+    gasPerHour: BigInt(
+      read.integer('SUTLER_GAS_PER_HOUR', Number(defaultLimits.gasPerHour), { min: 0, max: 10 ** 12 }),
+    ),
     refundsPerDay: readUsd(read, 'SUTLER_REFUNDS_PER_DAY', '1000.00'),
     receiverRefundPercent: read.integer('SUTLER_RECEIVER_REFUND_SHARE', defaultLimits.receiverRefundPercent, {
       min: 0,

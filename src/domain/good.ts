@@ -68,8 +68,8 @@ export type Checked = {
   readonly findings: readonly Finding[]
   readonly plan: JsonObject
   readonly holds: readonly Hold[]
-  /** Addresses or code whose earlier failures count against this purchase, beside the payer: the receiver of a token, and its code. */
-  readonly suspects?: readonly string[]
+  /** What the code of whoever receives may burn of our gas; absent where none runs. */
+  readonly gasAtRisk?: bigint
 }
 
 /** A purchase stops at the first thing that speaks against it; a quote tells them all. */
@@ -121,8 +121,6 @@ export type Delivery =
        * up compares this with the journal; one more means that another replica is delivering.
        */
       readonly proof?: { readonly sends: number } | undefined
-      /** It was sent, mined and reverted, and has cost the shop gas: the addresses or code that may have caused it. */
-      readonly suspects?: readonly string[] | undefined
     }
 
 /** Something the service sells. Knows nothing of HTTP, of payment protocols, or of its price. */

@@ -80,6 +80,8 @@ export type Journal = {
   addVersion(lease: Lease, send: Send, version: SignedVersion): Promise<boolean>
   /** What may still be missing from the chain: the first sends of this key from a nonce up to, but without, another. */
   between(chainId: number, signer: Address, from: number, before: number): Promise<readonly Send[]>
+  /** It was mined and reverted, and has cost so much gas for nothing. */
+  fail(send: Pick<Send, 'chainId' | 'signer' | 'nonce' | 'nonceKey'>, gasUsed: bigint): Promise<void>
   /** The success of a step was seen and used: from now on it is watched. */
   land(step: Pick<Send, 'chainId' | 'signer' | 'orderId' | 'step'>, landing: Landing): Promise<void>
 }

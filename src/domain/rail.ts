@@ -152,10 +152,8 @@ export type Payment = {
   readonly idempotencyKey?: string | undefined
   /** The flow the challenge was issued under, where the credential echoes it. */
   readonly flowId?: string | undefined
-  /** Addresses or code whose earlier failures count against it, beside the payer: the code of a contract wallet. */
-  readonly suspects?: readonly string[] | undefined
-  /** Whether it was signed is for code of the payer's own to say, which runs on our gas and may say something else by then. */
-  readonly isJudgedByPayersCode?: boolean | undefined
+  /** Whether it was signed is for code of the payer's own to say, which may burn so much of our gas; absent where a key has signed. */
+  readonly gasAtRisk?: bigint | undefined
   /** Why money that has moved buys nothing: it cannot be refused, so it is sent back. */
   readonly objection?: Problem | undefined
 }
@@ -185,26 +183,14 @@ export type OrphanedPayment = {
   readonly mayBeAnothers: boolean
 }
 
-/** What a transaction of ours that failed has cost, and whose doing that was: whatever became of the payment afterwards. */
-type GasSpent = {
-  /** The check of the payer's own wallet contract has cost the shop more gas than any failure of a plain key can. */
-  readonly hasBurned?: boolean
-  /** It cost as much, and a wallet whose honest check is dear may have run dry: once or twice a day anybody may. */
-  readonly isDear?: boolean
-  /** Beside the payer: the code of its wallet, which other payers may have too. */
-  readonly suspects?: readonly string[]
-}
-
 export type SettleOutcome =
-  | ({ readonly kind: 'settled'; readonly settlement: Settlement } & GasSpent)
+  | { readonly kind: 'settled'; readonly settlement: Settlement }
   /** Proof that this payment did not move, and that the shop will not move it. */
-  | ({
+  | {
       readonly kind: 'refused'
       readonly code: ProblemCode
       readonly detail: string
-      /** It passed every check and failed on the chain all the same, and only its payer can have caused that. */
-      readonly isPayersFault?: boolean
-    } & GasSpent)
+    }
   /**
    * Not known yet: settle again, and never ask the payer for another payment. `isSeen`: it is on the chain, and not deep enough. `hasFailed`: it
    * was mined and took nothing, and only a block that replaces that one could change it; it keeps goods from no other payer.

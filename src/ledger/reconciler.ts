@@ -1,5 +1,4 @@
 import { claim, enqueue, forget, type Job, release } from '../store/jobs.ts'
-import { forgetStrikes } from '../store/orders/strikes.ts'
 import { forgetAbandonedLeases, renewingLease } from './exclusive-lease.ts'
 import { reconcileTill } from './reconcile.ts'
 import { RECONCILE, type ReconcileContext } from './reconcile-context.ts'
@@ -42,7 +41,6 @@ export function startReconciler(context: ReconcileContext, everySeconds: number)
         for (const job of await claim(db, { kinds: [RECONCILE], limit: tills.length, leaseSeconds: LEASE_SECONDS }))
           await work(job)
         await forgetAbandonedLeases(db)
-        await forgetStrikes(db)
       } catch (error) {
         log.warn('reconciliation could not begin', { error })
       }

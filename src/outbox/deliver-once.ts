@@ -36,8 +36,6 @@ type ChainDelivery = {
    * a call reverts with may be the words of whoever receives.
    */
   isClosed(block?: bigint): Promise<boolean>
-  /** Whose doing a revert in this block of an open contract may have been: whoever received there, by address and by code. */
-  suspects(block: bigint): Promise<readonly string[]>
   /** What a refusal of an open contract means to the buyer. */
   meaningOf(refusal: Reverted): { readonly code: ProblemCode; readonly detail: string }
   /** After this moment nothing new is sent, the contract gives the order up, and the money goes back. */
@@ -192,13 +190,7 @@ async function afterRevert(work: Work, reverted: Receipt): Promise<Delivery> {
 
 /** Nodes that have thrown the state of that block away cannot tell; then it was not. */
 function wasClosed({ delivery }: Work, { blockNumber }: Receipt): Promise<boolean> {
-  return wasClosedIn(delivery, blockNumber).catch(() => false)
-}
-
-/** When the block began, or when it ended: a contract may have been opened in the very block, behind the transaction that found it closed. */
-async function wasClosedIn(delivery: ChainDelivery, block: bigint): Promise<boolean> {
-  const ends = await Promise.all([block - 1n, block].map((at) => delivery.isClosed(at)))
-  return ends.includes(true)
+  return delivery.isClosed(blockNumber).catch(() => false)
 }
 
 async function judged(work: Work, one: Sent): Promise<Delivery> {
@@ -233,9 +225,9 @@ async function delivered(work: Work, { send, state }: Sent): Promise<Delivery> {
 /** With what was on record when it was said, so that it can be seen whether nothing was added since. */
 async function impossible(work: Work, detail: string, code: ProblemCode = 'fulfilment_failed'): Promise<Delivery> {
   if (await mayStillLand(work)) return giveUp(work, detail)
-  const reverted = revertOf(work)
-  const suspects = reverted ? await suspectsOf(work.delivery, reverted) : []
-  return { state: 'impossible', code, detail, proof: { sends: work.deliveries }, suspects }
+  // Whoever receives, or owns what is taken, can make a call revert that was tried out just before.
+  const byBuyer = revertOf(work) ? ({ byBuyer: true } as const) : {}
+  return { state: 'impossible', code, detail, ...byBuyer, proof: { sends: work.deliveries } }
 }
 
 /** Has anything been signed for it, by any key of ours, that is not in a block for good? */
@@ -282,19 +274,7 @@ async function givenUp(work: Work, closed: Receipt, detail: string): Promise<Del
   const { tries } = await readTries(sender, delivery, await sender.sendsOf(delivery.orderId))
   if (!closed.succeeded && (await mayStillLand({ ...work, tries })))
     return { ...GIVING_UP, detail: 'The contract does not give the order up. Has the key still its role?' }
-  return { state: 'impossible', code: 'fulfilment_failed', detail, proof: { sends: deliveries }, suspects: [] }
-}
-
-/**
- * As of that block: by now a key may delegate to nothing again, and a pause may be over. What no node can tell any more counts against nobody. Nodes that
- * have thrown that state away refuse, or say that it is empty, which nobody can read: whatever fails here, the money goes back.
- */
-async function suspectsOf(delivery: ChainDelivery, { blockNumber }: Receipt): Promise<readonly string[]> {
-  try {
-    return (await wasClosedIn(delivery, blockNumber)) ? [] : await delivery.suspects(blockNumber)
-  } catch {
-    return []
-  }
+  return { state: 'impossible', code: 'fulfilment_failed', detail, proof: { sends: deliveries } }
 }
 
 function pauseAfter({ retryMs }: ChainDelivery, tries: number): number {

@@ -7,7 +7,7 @@ import type { Burial } from '../chain/burial.ts'
 import type { ChainMeter } from '../chain/chain-meter.ts'
 import type { Receipt } from '../chain/receipt.ts'
 import type { Rpc } from '../chain/rpc.ts'
-import type { Journal } from '../domain/journal.ts'
+import type { Journal, Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { FeeSource } from './fees.ts'
 import { createGasBalance, type GasBalance } from './gas-balance.ts'
@@ -92,13 +92,18 @@ export function noteLanded({ row, clock }: NonceQueue, below: number): void {
 
 const COUNTED_MAX = 10_000
 
-/** Found in a block: counted once in this process, however often it is looked at. */
-export function noteMined({ row, meter, chainId }: NonceQueue, step: string, receipt: Receipt): void {
-  const { transactionHash } = receipt
+/** Found in a block: counted once in this process, however often it is looked at. What it has cost for nothing is written down. */
+export async function noteMined(
+  { row, meter, journal, chainId }: NonceQueue,
+  send: Send,
+  receipt: Receipt,
+): Promise<void> {
+  const { transactionHash, succeeded, gasUsed } = receipt
   if (row.counted.has(transactionHash)) return
+  if (!succeeded) await journal.fail(send, gasUsed)
   if (row.counted.size >= COUNTED_MAX) row.counted.clear()
   row.counted.add(transactionHash)
-  meter?.mined(chainId, step, receipt)
+  meter?.mined(chainId, send.step, receipt)
 }
 
 /** A nonce was taken. A queue that was empty begins to wait now. */

@@ -57,8 +57,8 @@ async function isInBlock({ rpc }: NonceQueue, { versions }: Send): Promise<boole
   return false
 }
 
-export function mined(queue: NonceQueue, send: Send, receipt: Receipt): SendState {
+export async function mined(queue: NonceQueue, send: Send, receipt: Receipt): Promise<SendState> {
   if (!send.nonceKey && send.signer === queue.signer) noteLanded(queue, send.nonce + 1)
-  noteMined(queue, send.step, receipt)
+  await noteMined(queue, send, receipt)
   return { state: 'mined', receipt }
 }

@@ -84,11 +84,11 @@ for (const engine of engines) {
         askedAt,
         exposure: {
           openOrdersMax: 1_000,
-          openOrdersMaxAtFirst: 1_000,
           means: 10n ** 18n,
           float: 10n ** 18n,
           refundsPerDayMax: 1_000,
-          suspects: [],
+          gasAtRisk: 0n,
+          gasPerHour: 0n,
         },
       })
     }

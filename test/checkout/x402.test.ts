@@ -337,23 +337,6 @@ test('the payment-identifier of the protocol names a purchase: a second payment 
   assert.equal(await till(), before)
 })
 
-test('M-24: a payer whose payments keep failing on the chain waits, and others do not', async () => {
-  const cheat = await fundedWallet(shop)
-  const asset = shop.config.x402!.asset
-  const sent = meddler.seen('eth_sendRawTransaction').length
-  for (let strike = 0; strike < 3; strike++) {
-    await shop.chains.native.request({ method: 'dev_fault', params: [{ kind: 'revert', to: asset }] })
-    assert.equal((await show(await paymentFor(cheat, await ask()))).status, 402)
-  }
-  const payment = await paymentFor(cheat, await ask())
-  const response = await show(payment)
-  const { code, payment: money } = await said(response)
-  assert.deepEqual([response.status, code, money.taken], [429, 'payer_throttled', false])
-  assert.ok(Number(response.headers.get('retry-after')) > 0)
-  assert.equal(meddler.seen('eth_sendRawTransaction').length - sent, 3)
-  assert.equal((await show(await paymentFor(payer, await ask()))).status, 200)
-})
-
 test('M-05: a report is priced by an empty call, and made by a paid one with its body, even for a payer who commits to it', async () => {
   const address = `${shop.url}/x402/report-tx`
   const body = { userId: 'ada', txHash: generatePrivateKey() }

@@ -66,6 +66,7 @@ const sendsNothing: Journal = {
   taken: refuseToSend,
   record: refuseToSend,
   addVersion: refuseToSend,
+  fail: refuseToSend,
   land: refuseToSend,
   between: refuseToSend,
 }

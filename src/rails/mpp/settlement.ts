@@ -84,7 +84,6 @@ export function createChargeSettler(options: SettlerOptions): ChargeSettler {
           kind: 'refused',
           code: 'payment_verification_failed',
           detail: 'The transaction does not pay this challenge; nothing was taken.',
-          isPayersFault: true,
         }
       // Only the very first send can be refused for good: after one whose answer was lost, the bytes may be in some pool.
       if (refusal && !order.inDoubt) return { kind: 'refused', ...refusalOf(refusal) }
@@ -167,13 +166,11 @@ function storedPayment(order: PaidOrder): StoredPayment {
 function refusalOf({ message }: RpcError): {
   code: 'insufficient_funds' | 'payment_expired' | 'payment_verification_failed'
   detail: string
-  isPayersFault?: boolean
 } {
   if (/insufficient/i.test(message))
     return {
       code: 'insufficient_funds',
       detail: 'The paying wallet holds too little for the price and the fee; nothing was taken.',
-      isPayersFault: true,
     }
   if (/expired/i.test(message))
     return { code: 'payment_expired', detail: 'The signed transaction ran out before it was sent; nothing was taken.' }

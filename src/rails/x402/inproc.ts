@@ -1,8 +1,7 @@
 import type { Address } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
-import { isProblem, Problem, type ProblemCode } from '../../base/problem.ts'
+import { isProblem, Problem } from '../../base/problem.ts'
 import { newestShared } from '../../chain/burial.ts'
-import { codeSuspects, isForgotten, readCode } from '../../chain/code.ts'
 import { OUT_OF_GAS } from '../../chain/contract.ts'
 import {
   type Authorization,
@@ -13,10 +12,10 @@ import {
   usedIn,
 } from '../../chain/eip3009.ts'
 import { GAS_OF_CONTRACT } from '../../chain/erc1271.ts'
-import { blockTime, type HeadSource } from '../../chain/head.ts'
+import type { HeadSource } from '../../chain/head.ts'
 import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import { type Rpc, RpcError } from '../../chain/rpc.ts'
-import { isTokenPaused, mayHaveBeenPaused, TOKEN_PAUSED } from '../../chain/tokens.ts'
+import { isTokenPaused, TOKEN_PAUSED } from '../../chain/tokens.ts'
 import type { Call } from '../../domain/journal.ts'
 import type { Lease } from '../../domain/lease.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
@@ -29,13 +28,6 @@ import { type SettlementReader, type SettlementRefusal, storedPayment, USED_UNSE
 
 // A fixed limit instead of an estimate saves a call; FiatToken needs about 75,000. A contract wallet may burn more, and no more than this.
 const GAS_OF_KEY = 150_000n
-
-/**
- * No settlement costs more than this, and its signature's bytes, unless a wallet's own check does. The 40 that a byte may cost where hardly anything
- * runs (EIP-7623) come to less, with the longest signature too: 110,000. Counted for each byte they would be room for a check to burn.
- */
-const GAS_WITHOUT_CODE = 100_000n
-const GAS_OF_BYTE = 16n
 
 /** Too late to reach the chain: sending would only pay gas for a revert. */
 const MS_TO_LAND = 2_000
@@ -89,14 +81,13 @@ async function settle(options: InprocOptions, order: PaidOrder, lease: Lease): P
   }
   // Reverted, or not there yet: somebody else may have brought the same payment to the chain first, and then we are paid.
   const found = await reader.find(order)
-  if (found) return withPayersFault(options, order, call, { outcome: found, state })
+  if (found) return found
   if (state?.state !== 'mined') return reader.absent(order, null, state?.state === 'pending' ? state.hash : undefined)
   // The same transaction may be mined anew, in a block that replaces this one, and take the money then: its time was not over in that block.
   if (!(await reader.isIrrevocable(order, state.receipt))) {
     const transaction = state.receipt.transactionHash
     if (!(await reader.isOver(order))) return { kind: 'unknown', detail: NOT_DEEP, transaction, hasFailed: true }
-    // When its time is over for good, that it was not used is proof enough, and the payer answers for the revert though their amount wants it deeper.
-    // A node that has forgotten the receipt never shows it again: then nobody can say who is to blame.
+    // When its time is over for good, that it was not used is proof enough.
     if (!(await settler.isBuried(state.receipt))) return reader.absent(order, null, transaction)
   }
   // When its time is over for good nobody's bytes can take it any more, whether they land or not.
@@ -119,7 +110,6 @@ async function sent(
   { call, lease }: { readonly call: Call; readonly lease: Lease },
 ): Promise<SendState | null> {
   const errand = { lease, orderId: order.id, step: STEP }
-  // A revert counts when it lies deep, and whoever signs for seconds only must not get away with it.
   if (now() > order.expiresAt - MS_TO_LAND) return sentBefore(settler, order)
   // The first send needs no look at the journal, which tells of a duplicate by itself.
   return (await settler.send(errand, call)).state
@@ -166,85 +156,22 @@ async function wasCancelled(
   return settler.isBuried(receipt)
 }
 
-/** Whoever burned our gas may cancel the payment afterwards, spend it elsewhere, or bring it to us after all: none of that is what it cost us. */
-async function withPayersFault(
-  options: InprocOptions,
-  order: PaidOrder,
-  call: Call,
-  { outcome, state }: { readonly outcome: SettleOutcome; readonly state: SendState | null },
-): Promise<SettleOutcome> {
-  if (outcome.kind === 'unknown' || state?.state !== 'mined' || !isDearFor(order, state.receipt)) return outcome
-  const { receipt } = state
-  const { code, isTold } = await reasonAt(options, call, receipt.blockNumber)
-  const isCodes = isTold && code !== 'insufficient_funds'
-  return { ...outcome, ...(await burnedBy(options.rpc, order, call, { receipt, isCodes })) }
-}
-
-/** More than any failure of a plain key costs. */
-function isDearFor(order: PaidOrder, { gasUsed }: Receipt): boolean {
-  const bytes = BigInt(storedPayment(order).signature.length / 2)
-  return gasUsed > GAS_WITHOUT_CODE + GAS_OF_BYTE * bytes
-}
-
-/**
- * A check that only says no costs us no more than an empty wallet: anybody can take their key out of a wallet whose code is everybody's. Nor is the
- * code to blame when the money was gone. But a payer whose check took all the gas there was is, whatever the reason is said to be afterwards. One
- * whose check took less, and more than a key's, is counted for longer: it may be honest once, and not as often as it likes.
- */
-async function burnedBy(
-  rpc: Rpc,
-  order: PaidOrder,
-  call: Call,
-  { receipt, isCodes }: { readonly receipt: Receipt; readonly isCodes: boolean },
-): Promise<Pick<SettlementRefusal, 'hasBurned' | 'isDear' | 'suspects'>> {
-  const isDear = isDearFor(order, receipt)
-  if (!isCodes) return { hasBurned: receipt.gasUsed * 10n > call.gas * 9n, isDear, suspects: [] }
-  return { hasBurned: isDear, suspects: isDear ? codeSuspects(await readCode(rpc, order.payer)) : [] }
-}
-
+/** The reason as of the block that it reverted in: until that lies deep a payer has time to make another reason of it. */
 async function whyReverted(
-  options: InprocOptions,
-  order: PaidOrder,
-  call: Call,
-  receipt: Receipt,
-): Promise<SettlementRefusal> {
-  const { blockNumber } = receipt
-  const { code, isCodes } = await reasonAt(options, call, blockNumber)
-  // Whoever signed for long enough is not to blame when we were slow. And a wallet's code is, only when its own check burned the gas:
-  // whoever has no money any more may use the same wallet as everybody, and that may be a dear one.
-  const isLate = (await blockTime(options.rpc, blockNumber)) >= order.expiresAt
-  const burned = await burnedBy(options.rpc, order, call, { receipt, isCodes })
-  // A token that is paused refuses before it asks a wallet, and that costs little.
-  const isTokens = !burned.isDear && (await mayHaveBeenPaused(options.rpc, options.asset, blockNumber))
-  return {
-    code,
-    detail: `The chain refused the payment of order ${order.id}; nothing was taken.`,
-    isPayersFault: !isLate && !isTokens,
-    ...burned,
-  }
-}
-
-/** As of the block that it reverted in: until that lies deep a payer has time to make another reason of it. */
-async function reasonAt(
   { rpc, asset, settler }: InprocOptions,
+  { id }: PaidOrder,
   { gas, data }: Call,
-  block: bigint,
-): Promise<{ readonly code: ProblemCode; readonly isCodes: boolean; readonly isTold: boolean }> {
-  try {
-    // No fees: those of today may be too low for that block.
-    const refusal = await transferRefusal(rpc, asset, { terms: { from: settler.address, gas }, data, block })
-    // Where nothing stands, every call goes through.
-    if (refusal === null && (await isForgotten(rpc, asset, block))) return UNTOLD
-    const { code } = problemOf(refusal ?? '')
-    return { code, isCodes: code === 'payment_verification_failed', isTold: true }
-  } catch (error) {
+  { blockNumber: block }: Receipt,
+): Promise<SettlementRefusal> {
+  // No fees: those of today may be too low for that block. Nodes forget old states; then there is no reason to tell.
+  const terms = { from: settler.address, gas }
+  const refusal = await transferRefusal(rpc, asset, { terms, data, block }).catch((error: unknown) => {
     if (!isProblem(error, 'chain_unavailable')) throw error
-    return UNTOLD
-  }
+    return null
+  })
+  const { code } = problemOf(refusal ?? '')
+  return { code, detail: `The chain refused the payment of order ${id}; nothing was taken.` }
 }
-
-/** Nodes forget old states. What no node can tell any more counts against nobody's code. */
-const UNTOLD = { code: 'payment_verification_failed', isCodes: false, isTold: false } as const
 
 type Payment = { readonly authorization: Authorization; readonly signature: Hex }
 

@@ -86,7 +86,6 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
           kind: 'refused',
           code: 'payment_cancelled',
           detail: 'The payer cancelled this payment on the chain.',
-          isPayersFault: true,
         }
       // The payer signed the same nonce twice, and the other one landed; or it was used before it came here. It can never land again.
       if (isCertain && (trace === null || hasFailed))
@@ -94,7 +93,6 @@ export function createSettlementReader(options: ReaderOptions): SettlementReader
           kind: 'refused',
           code: 'payment_verification_failed',
           detail: 'The authorization was spent on something else; nothing was taken for this order.',
-          isPayersFault: true,
         }
       return {
         kind: 'unknown',

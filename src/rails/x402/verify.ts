@@ -2,7 +2,8 @@ import { checksumAddress } from '../../base/address.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
-import { codeSuspects, readCode } from '../../chain/code.ts'
+import { readCode } from '../../chain/code.ts'
+import { GAS_OF_CONTRACT } from '../../chain/erc1271.ts'
 import type { HeadSource } from '../../chain/head.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Credential, Payment, Terms } from '../../domain/rail.ts'
@@ -53,8 +54,7 @@ export async function verifyPayment(options: VerifyOptions, credential: Credenti
   }
   // A key's signature is checked here, without a call; anything else is a contract wallet's, which only the chain can judge.
   const signedByKey = isSignedByKey(payload)
-  const code = signedByKey ? '0x' : await readCode(rpc, authorization.from)
-  if (!signedByKey && code === '0x') {
+  if (!signedByKey && (await readCode(rpc, authorization.from)) === '0x') {
     throw new Problem('payment_verification_failed', signatureFault(money, payload))
   }
   await facilitator.verify(payload, requirements)
@@ -69,8 +69,7 @@ export async function verifyPayment(options: VerifyOptions, credential: Credenti
     ...paymentOf(credential, money),
     authorization: stored as unknown as JsonObject,
     idempotencyKey: paymentIdentifier(payload),
-    suspects: codeSuspects(code),
-    isJudgedByPayersCode: !signedByKey && facilitator.kind === 'inproc',
+    gasAtRisk: !signedByKey && facilitator.kind === 'inproc' ? GAS_OF_CONTRACT : undefined,
   }
 }
 

@@ -74,6 +74,8 @@ create table orders (
   tries              jsonb not null default '[]',
   -- A refund that waits for a person's word. What it owes counts against no other sale: the person who pays it sees to the money.
   refund_held        boolean not null default false,
+  -- What code of strangers may burn of our gas before it has ended; 0 where it runs none, or its payer is known.
+  gas_at_risk        bigint not null default 0 check (gas_at_risk >= 0),
   check (status in ('settling', 'expired') or payment_tx is not null),
   check (status = 'settling' or authorization_data is null)
 );
@@ -84,7 +86,7 @@ create index orders_payment_tx on orders (payment_tx) where payment_tx is not nu
 create index orders_idempotency_key on orders (idempotency_key) where idempotency_key is not null;
 create index orders_open on orders (status, created_at) where status not in ('confirmed', 'refunded', 'expired');
 create index orders_settled on orders (settled_at) where settled_at is not null;
--- A payer who has bought before is not held to account for what others do with the same code.
+-- A payer who has bought before is served when the gas of an hour is used up.
 create index orders_bought on orders (payer) where status = 'confirmed';
 -- What may have to be sent back, summed up before more is sold.
 create index orders_liabilities on orders (network, asset) include (amount)
@@ -337,11 +339,14 @@ create table sends (
   landed_block      bigint,
   landed_block_hash text,
   buried            boolean not null default false,
+  -- What it has cost although it reverted.
+  gas_lost          bigint check (gas_lost >= 0),
   primary key (chain_id, signer, nonce_key, nonce),
   check (num_nonnulls(landed_hash, landed_block, landed_block_hash) in (0, 3))
 );
 create unique index sends_step on sends (order_id, step, chain_id, signer, attempt);
 create index sends_created on sends (created_at);
+create index sends_failed on sends (created_at) where gas_lost is not null;
 create index sends_watched on sends (chain_id, landed_block) where landed_block is not null and not buried;
 
 -- Every key that the shop ever started with, by what it was for. `counted` is how many transactions of it the chain had counted when the shop
@@ -481,13 +486,6 @@ create table exposures (
   primary key (payer, network)
 )
 with (fillfactor = 70);
-
--- What made the shop spend for nothing: a payer, the receiver of a token, the code of a wallet. Written only when the shop did spend.
-create table strikes (
-  subject text primary key,
-  points  integer not null check (points > 0),
-  until   timestamptz not null
-);
 
 -- Rails on which nothing is sold because an operator said so. Until null: until an operator says otherwise.
 create table sales_pauses (

@@ -16,7 +16,6 @@ import type { Alongside, Database, Queryable } from '../db.ts'
 import { assertWithin, type RefundBudget } from '../refund-budget.ts'
 import { statement } from '../statement.ts'
 import { HELD } from './held.ts'
-import { type Strike, strikeValues, struckBy } from './strikes.ts'
 
 /** A step of an order's life. What is absent stays as it is. */
 export type OrderChange = {
@@ -39,8 +38,6 @@ export type OrderChange = {
   readonly sends?: number | undefined
   /** The transaction that delivered it: where it was mined, and where it is watched from now on. */
   readonly landed?: LandedStep | undefined
-  /** What is held against whoever made it end like this. */
-  readonly strikes?: readonly Strike[] | undefined
 }
 
 export type RefundChange = OrderChange & {
@@ -51,8 +48,7 @@ export type RefundChange = OrderChange & {
   readonly alongside?: Alongside | undefined
 }
 
-// The state, its event, the holds, the strikes, the landing of what delivered it and the job move together or not at all, and only for the one who holds
-// the lease.
+// The state, its event, the holds, the landing of what delivered it and the job move together or not at all, and only for the one who holds the lease.
 const CHANGE = statement<{ sequence: number }>(`
   with held as (${HELD}
   ), changed as (
@@ -113,9 +109,6 @@ const CHANGE = statement<{ sequence: number }>(`
       and e.network = changed.network
       and (select count(*) from totals) >= 0
     returning e.payer
-  ), struck as (
-    -- After both, for the same reason.
-    ${struckBy('$23')}
   ), landed as (
     update sends s
     set landed_hash = l.hash,
@@ -173,7 +166,6 @@ export async function changeOrder(
     new Date(change.at),
     change.sends,
     change.landed && stringify(change.landed),
-    strikeValues(change.strikes ?? []),
   ])
   const [row] = rows
   return row ? { ...changed(order, change), sequence: row.sequence } : null

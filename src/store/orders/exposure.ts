@@ -2,22 +2,21 @@ import { AUTOMATIC } from '../../domain/order.ts'
 import type { Payment } from '../../domain/rail.ts'
 import type { Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
-import { STRIKE_POINTS_MAX } from './strikes.ts'
 
 /** How far the shop goes with one payer, and with all of them together. Compared with what all replicas have opened. */
 export type Exposure = {
   /** Orders of one payer whose payment has not landed yet. */
   readonly openOrdersMax: number
-  /** The same for a payer who has not bought anything yet. */
-  readonly openOrdersMaxAtFirst: number
   /** What the payer has. Asked for only when other authorizations of theirs are open; null: not asked. */
   readonly means: bigint | null
   /** What the shop could send back; null: it goes back from where it came, so that each sale covers itself. */
   readonly float: bigint | null
   /** Automatic refunds to one payer within a day. */
   readonly refundsPerDayMax: number
-  /** Whose strikes count against this order. */
-  readonly suspects: readonly string[]
+  /** What code of strangers may burn of our gas in this order; 0n where none runs. */
+  readonly gasAtRisk: bigint
+  /** What such code, and transactions that fail, may use up within an hour. */
+  readonly gasPerHour: bigint
 }
 
 /** Why an order is not opened though its payment is good. Nothing was taken. */
@@ -62,40 +61,48 @@ function hasBought(payer: string): string {
   return `exists (select from orders bought where bought.payer = ${payer} and bought.status = 'confirmed')`
 }
 
-/** How many orders of a payer may be open, by what they have bought so far. */
-export function openOrdersMaxOf(payer: string, most: string, atFirst: string): string {
-  return `(case when ${atFirst}::int < ${most}::int and not ${hasBought(payer)} then ${atFirst}::int else ${most}::int end)`
+/** Transactions of the last hour that brought or delivered a payment, and reverted at our cost. */
+const FAILED_SENDS = `sends s
+        where s.gas_lost is not null
+          and s.created_at > now() - interval '1 hour'
+          and s.step not in ('refund', 'close')`
+
+/** The gas of strangers counts for whoever lets code of theirs run and has bought nothing yet, and for whoever's transactions failed just now. */
+export function isUnproven(payer: string, gasAtRisk: string): string {
+  return `((${gasAtRisk}::bigint > 0 and not ${hasBought(payer)})
+        or exists (
+          select
+          from ${FAILED_SENDS}
+          and exists (select from orders failing where failing.id = s.order_id and failing.payer = ${payer})))`
 }
 
-/** Strikes against a code do not count against a payer who has bought here before: users of a popular wallet all share its code. */
-export function struckUntil(suspects: string, payer: string): string {
-  return `(
-      select max(until)
-      from strikes
-      where subject = any (${suspects}::text[])
-        and points >= ${STRIKE_POINTS_MAX}
-        and until > now()
-        and (subject not like 'code:%'
-          or not ${hasBought(payer)}))`
-}
+/** What the last hour has burned, and what the open orders of such payers still may. */
+export const GAS_USED = `(
+      (select coalesce(sum(s.gas_lost), 0) from ${FAILED_SENDS})
+      + (
+        select coalesce(sum(gas_at_risk), 0)
+        from orders
+        where ${IS_LIABILITY}
+          and status in ('settling', 'settled', 'submitted')))`
 
 const LOOK = statement<{
   open_orders: number
   promised: string
   liabilities: string
   refunds: number
-  struck_seconds: number | null
-  open_orders_max: number
+  is_unproven: boolean
+  gas_used: string
 }>(`
   select coalesce((select open_orders from exposures where payer = $1 and network = $2), 0) as open_orders,
          coalesce((select promised from exposures where payer = $1 and network = $2), 0) as promised,
          ${liabilities('$2', '$3')} as liabilities,
          ${refundsToday('$1')} as refunds,
-         ceil(extract(epoch from ${struckUntil('$4', '$1')} - now()))::int as struck_seconds,
-         ${openOrdersMaxOf('$1', '$5', '$6')} as open_orders_max`)
+         ${isUnproven('$1', '$4')} as is_unproven,
+         ${GAS_USED} as gas_used`)
 
 const DAY_SECONDS = 86_400
 const SETTLE_SECONDS = 10
+const GAS_SECONDS = 600
 
 const OWED = statement<{ owed: string }>(`
   select ${liabilities('$1', '$2')} as owed`)
@@ -112,15 +119,17 @@ export async function owedOn(
 export async function tooExposed(
   queryable: Queryable,
   { payer, network, asset, amount }: Payment,
-  { openOrdersMax, openOrdersMaxAtFirst, means, float, refundsPerDayMax, suspects }: Exposure,
+  { openOrdersMax, means, float, refundsPerDayMax, gasAtRisk, gasPerHour }: Exposure,
 ): Promise<TooExposed | null> {
-  const bounds = [openOrdersMax, openOrdersMaxAtFirst]
-  const { rows } = await queryable.query(LOOK, [payer, network, asset, suspects, ...bounds])
-  const { open_orders, open_orders_max, promised, liabilities: owed, refunds, struck_seconds } = rows[0]!
-  if (struck_seconds !== null)
-    return throttled('Payments or deliveries for this wallet failed on the chain at our cost.', struck_seconds)
+  const { rows } = await queryable.query(LOOK, [payer, network, asset, gasAtRisk.toString()])
+  const { open_orders, promised, liabilities: owed, refunds, is_unproven, gas_used } = rows[0]!
+  if (is_unproven && BigInt(gas_used) >= gasPerHour)
+    return throttled(
+      'The gas that contract wallets and receivers may use for nothing in an hour is used up.',
+      GAS_SECONDS,
+    )
   if (refunds >= refundsPerDayMax) return throttled('This wallet was refunded too often today.', DAY_SECONDS)
-  if (open_orders >= open_orders_max)
+  if (open_orders >= openOrdersMax)
     return throttled('Too many payments of this wallet have not landed yet.', SETTLE_SECONDS)
   if (open_orders > 0 && means === null) return { kind: 'means_needed' }
   if (open_orders > 0 && BigInt(promised) + amount > means!)

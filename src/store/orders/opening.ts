@@ -12,7 +12,7 @@ import { IS_KNOWN_HISTORY, isRestoredSince } from '../history.ts'
 import { NOT_REFUSED } from '../refusals.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
-import { liabilities, openOrdersMaxOf, refundsToday, struckUntil } from './exposure.ts'
+import { GAS_USED, isUnproven, liabilities, refundsToday } from './exposure.ts'
 import { begunBy, type HoldParameters, holdValues, inOrder, takenBy } from './holds.ts'
 import { type NotOpened, type Presented, UNRESOLVED, whyNotOpened } from './not-opened.ts'
 
@@ -77,13 +77,14 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     set open_orders = exposures.open_orders + 1,
         promised = exposures.promised + excluded.promised
     where exposures.open_orders = 0
-       or (exposures.open_orders < ${openOrdersMaxOf('$12', '$25', '$38')} and exposures.promised + excluded.promised <= $26::numeric)
+       or (exposures.open_orders < $25 and exposures.promised + excluded.promised <= $26::numeric)
     returning payer
   ), opened as (
     insert into orders (
       id, flow_id, surface, good, rail, status, funds, request_digest, input, plan, objection, payer, amount, asset, network, pay_to,
-      proof_digest, idempotency_key, authorization_data, expires_at, history)
-    select $1, $3, $4, $5, $6, 'settling', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21
+      proof_digest, idempotency_key, authorization_data, expires_at, history, gas_at_risk)
+    select $1, $3, $4, $5, $6, 'settling', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+           case when ${isUnproven('$12', '$29')} then $29::bigint else 0 end
     where (select count(*) from claimed) = cardinality($2::text[])
       and (select count(*) from taken) + (select count(*) from begun) = cardinality($30::text[])
       and ($7 = 'captured' or not exists (
@@ -97,7 +98,7 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
         exists (select from promised)
         and ($27::numeric is null or $13::numeric + ${liabilities('$15', '$14')} <= $27::numeric)
         and ${refundsToday('$12')} < $28
-        and ${struckUntil('$29', '$12')} is null
+        and (not ${isUnproven('$12', '$29')} or ${GAS_USED} < $38)
         and not ${isPausedRail('$6')}))
       and not ${isBlockedAddress('$12')}
     returning id, created_at
@@ -124,7 +125,8 @@ const TRIES_MAX = 5
 /** Everything or nothing, in one transaction: the payment's identity, the order, its holds, its first event and its job. */
 export async function openOrder(db: Database, opening: Opening): Promise<OpenOutcome> {
   for (let tries = 1; tries <= TRIES_MAX; tries++) {
-    const outcome = await tryToOpen(db, opening, tries > 1 ? 'in_turn' : 'at_once')
+    const isInTurn = tries > 1 || opening.exposure.gasAtRisk > 0n
+    const outcome = await tryToOpen(db, opening, isInTurn ? 'in_turn' : 'at_once')
     if (outcome) return outcome
     // Not even in turn: other orders of this payer come and go. What they have says whether that matters, and one more try would not.
     const canBeAsked = opening.payment.funds === 'authorized' && opening.exposure.means === null
@@ -198,12 +200,12 @@ async function insert(queryable: Queryable, opening: Opening, manner: Manner): P
     exposure.means?.toString(),
     float?.toString() ?? null,
     exposure.refundsPerDayMax,
-    exposure.suspects,
+    exposure.gasAtRisk.toString(),
     ...holdValues(opening.holds),
     inOrder(opening.holds).map(({ keptWhenDelivered = false }) => keptWhenDelivered),
     opening.shownForDigest,
     opening.askedAt,
-    exposure.openOrdersMaxAtFirst,
+    exposure.gasPerHour.toString(),
   ])
   const [row] = rows
   if (!row) return null

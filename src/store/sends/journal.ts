@@ -127,6 +127,15 @@ const LAND = statement(`
     and signer = $4
     and versions @> jsonb_build_array(jsonb_build_object('hash', $5::text))`)
 
+const FAIL = statement(`
+  update sends
+  set gas_lost = $5
+  where chain_id = $1
+    and signer = $2
+    and nonce_key = $3
+    and nonce = $4
+    and gas_lost is null`)
+
 /** Everything that was ever signed for an order, oldest first. */
 export async function sendsOf(queryable: Queryable, orderId: string): Promise<readonly SignedSend[]> {
   const { rows } = await queryable.query(OF_ORDER, [orderId])
@@ -178,6 +187,10 @@ export function createJournal(db: Database): Journal {
     async between(chainId, signer, from, before) {
       const { rows } = await db.query(BETWEEN, [chainId, signer, from, before])
       return rows.map(sendOf)
+    },
+
+    async fail({ chainId, signer, nonceKey = '', nonce }, gasUsed) {
+      await db.query(FAIL, [chainId, signer, nonceKey, nonce, gasUsed.toString()])
     },
 
     async land({ orderId, step, chainId, signer }, { hash, blockNumber, blockHash }) {

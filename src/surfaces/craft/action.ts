@@ -11,7 +11,6 @@ import type { Buyer, Delivery, Finding } from '../../domain/good.ts'
 import { deliverOnce, orderKey } from '../../outbox/deliver-once.ts'
 import type { Sender } from '../../outbox/sender.ts'
 import type { HoldReader } from '../../store/orders/holds.ts'
-import { payerSubjects } from '../../store/orders/strikes.ts'
 import type { KeyRight, PayerProblem } from '../surface.ts'
 import type { Controller } from './controller.ts'
 import { refusalOf } from './refusal.ts'
@@ -99,14 +98,13 @@ export function withExecution(asked: readonly Finding[], trial: Problem | null):
  */
 export function deliverAction(
   craft: Craft,
-  { orderId, payer, settledAt, lease, isUntried }: Buyer,
+  { orderId, settledAt, lease, isUntried }: Buyer,
   { call, gasMax }: Action,
 ): Promise<Delivery> {
   const { controller, crafter, clock, delivery } = craft
   const { contract } = controller
   const key = orderKey(orderId)
   const data = call(key)
-  const [, payerToday] = payerSubjects(payer)
   return deliverOnce(crafter, clock, {
     orderId,
     step: 'craft',
@@ -129,8 +127,6 @@ export function deliverAction(
       ])
       return isPaused || !isOperator
     },
-    // Whoever owns the tokens can take them, or their approval, away at the last moment.
-    suspects: async () => [payerToday],
     meaningOf(refusal) {
       const { code, message } = refusalOf(refusal)
       return { code, detail: message }

@@ -2,10 +2,11 @@ import { type Address, sameAddress } from '../../base/address.ts'
 import { rangeOf, times } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import { whenThere } from '../../base/when-there.ts'
+import { readCode } from '../../chain/code.ts'
 import type { Good, Hold, LivePrice } from '../../domain/good.ts'
 import type { PayerProblem } from '../surface.ts'
 import { type Lot, type Lots, lotStateOf, type SaleContract } from './lots.ts'
-import { gasMaxOf, isMinted, type MintOptions, mint, mintProblem, pausedProblem, suspectsOf } from './mint.ts'
+import { gasMaxOf, isMinted, type MintOptions, mint, mintProblem, pausedProblem } from './mint.ts'
 import type { SaleBuy } from './schema.ts'
 
 type SaleOptions = MintOptions & {
@@ -33,7 +34,7 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
       // Begun with the other questions, so that they go out together, and listened to only when nothing else speaks against the purchase.
       const trial = mintProblem(options, input)
       trial.catch(() => {})
-      const [standing, suspects] = await Promise.all([lots.standing(input.saleId), suspectsOf(rpc, input)])
+      const [standing, code] = await Promise.all([lots.standing(input.saleId), readCode(rpc, input.beneficiary)])
       const sale = saleProblem(options, standing?.lot ?? null, input)
       const findings = [
         { check: 'payer', problem: payer && (await payerProblem(payer)) },
@@ -44,7 +45,8 @@ export function saleLot(options: SaleOptions): Good<SaleBuy> {
       await minter.assertFunded(gasMaxOf(input))
       await minter.assertClear()
       const hold = supplyHold(contract, standing, input.quantity)
-      return { findings: [...findings, { check: 'mint', problem: await trial }], plan: {}, holds: [hold], suspects }
+      const gasAtRisk = code === '0x' ? 0n : gasMaxOf(input)
+      return { findings: [...findings, { check: 'mint', problem: await trial }], plan: {}, holds: [hold], gasAtRisk }
     },
 
     recall: async (_input, orderId) => ((await isMinted(options, orderId)) ? {} : null),

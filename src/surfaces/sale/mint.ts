@@ -5,7 +5,6 @@ import { type Hex, toHex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { keccak256 } from '../../base/keccak.ts'
 import { Problem } from '../../base/problem.ts'
-import { codeSuspects, readCode } from '../../chain/code.ts'
 import { decodeEventLog, OUT_OF_BUDGET, Reverted } from '../../chain/contract.ts'
 import type { Receipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
@@ -103,33 +102,6 @@ export async function minterRight({ contract, minter }: MintOptions): Promise<Ke
   return { address: minter.address, name: 'MINTER_ROLE', has }
 }
 
-/** Whose strikes count against this purchase: those of a key as well, which may have been struck while it delegated, and may do so again. */
-export async function suspectsOf(rpc: Rpc, { beneficiary }: SaleBuy): Promise<readonly string[]> {
-  return [receiverOf(beneficiary), ...codeSuspects(await readCode(rpc, beneficiary))]
-}
-
-const receiverOf = (beneficiary: Address) => `receiver:${beneficiary}`
-
-/**
- * A plain key refuses nothing; whatever else receives may do so when it costs us, in this lot and in the next. A key that delegated when the block
- * began may have stopped before it ended.
- */
-async function refusersOf(
-  { rpc, contract }: MintOptions,
-  { saleId, quantity, beneficiary }: SaleBuy,
-  block: bigint,
-): Promise<readonly string[]> {
-  const ends = [block - 1n, block]
-  const [lots, codes] = await Promise.all([
-    Promise.all(ends.map((at) => contract.read('lot', [BigInt(saleId)], at))),
-    Promise.all(ends.map((at) => readCode(rpc, beneficiary, at))),
-  ])
-  // Others may have minted the last of the lot: then the contract refused before it asked anybody, though the lot be filled up in the same block.
-  const wasLeft = lots.every(({ terms, minted }) => terms.supply - minted >= BigInt(quantity))
-  const code = codes.find((one) => one !== '0x')
-  return code === undefined || !wasLeft ? [] : [receiverOf(beneficiary), ...codeSuspects(code)]
-}
-
 /** Has the contract minted for this order? */
 export async function isMinted({ contract }: MintOptions, orderId: string): Promise<boolean> {
   const [, , , firstTokenId] = await contract.read('orderOf', [orderKey(orderId)])
@@ -160,7 +132,6 @@ export function mint(options: MintOptions, input: SaleBuy, buyer: Buyer): Promis
     },
     read: (receipt) => mintedIn(receipt, contract.address, key),
     isClosed: async (block) => (await faultOf(options, block)) !== null,
-    suspects: (block) => refusersOf(options, input, block),
     meaningOf(refusal) {
       // A lot that closes or a price that moves cannot get here: the contract enforces neither.
       const { code, message } = refusalOf(refusal, input)

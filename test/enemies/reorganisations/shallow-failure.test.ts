@@ -1,20 +1,12 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { Hex } from 'viem'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { generatePrivateKey } from 'viem/accounts'
 import type { Hash } from '../../../src/base/address.ts'
 import { usd } from '../../../src/base/money.ts'
 import { Secret } from '../../../src/base/secret.ts'
 import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
 import { movableClock, type Said, said, setLot } from '../../checkout/counter.ts'
-import {
-  encoded,
-  paymentFor,
-  preempt,
-  requiredOf,
-  signedByWallet,
-  type X402Payment,
-} from '../../checkout/x402-wallet.ts'
+import { encoded, paymentFor, preempt, requiredOf } from '../../checkout/x402-wallet.ts'
 import { buy } from '../../operations/desk.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../../support/credentials.ts'
@@ -47,56 +39,12 @@ async function startDeep(t: TestContext, confirmations = 1) {
 const ask = ({ chains }: TestShop, chain: 'native' | 'tempo', method: string, ...params: unknown[]) =>
   chains[chain].request({ method, params })
 
-async function bury(shop: TestShop, chain: 'native' | 'tempo'): Promise<void> {
-  for (let block = 1n; block < BLOCKS; block++) await ask(shop, chain, 'evm_mine')
-}
-
-const strikes = async ({ store }: TestShop) =>
-  (await store.db.query<{ subject: string }>('select subject from strikes order by subject')).rows.map(
-    ({ subject }) => subject,
-  )
-
 const url = (shop: TestShop) => `${shop.url}/agentic/x402/buy`
-const PLAIN = privateKeyToAccount(generatePrivateKey()).address
-const ASKED = { saleId: 392, beneficiary: PLAIN }
-
-async function buyWith(shop: TestShop, payment: X402Payment): Promise<Response> {
-  return fetch(url(shop), post(ASKED, { 'payment-signature': encoded(payment) }))
-}
 
 async function waiting(response: Response): Promise<Said> {
   assert.equal(response.status, 202)
   return said(response)
 }
-
-test('M-24: a payment that was good for seconds, and reverted, counts against its payer when that lies deep', async (t) => {
-  const { shop, clock, wait } = await startDeep(t)
-  const payer = await fundedWallet(shop)
-  const required = requiredOf(await fetch(url(shop), post(ASKED)))
-  const validBefore = String(Math.ceil(clock.now() / 1000) + 60)
-  const payment = await paymentFor(payer, required, { authorization: { validBefore } })
-  await ask(shop, 'native', 'dev_fault', { kind: 'revert', to: shop.config.x402!.asset })
-  const { orderId } = await waiting(await buyWith(shop, payment))
-  wait(300_000)
-  await bury(shop, 'native')
-  assert.equal((await step(shop, orderId)).status, 'expired')
-  assert.deepEqual(await strikes(shop), [`payer:${payer.address.toLowerCase()}`])
-})
-
-test('M-24: so does a large one, whose time is over before its revert lies as deep as its amount wants it', async (t) => {
-  const { shop, clock, wait } = await startDeep(t, 60)
-  const payer = await fundedWallet(shop)
-  const required = requiredOf(await fetch(url(shop), post(ASKED)))
-  const validBefore = String(Math.ceil(clock.now() / 1000) + 60)
-  const payment = await paymentFor(payer, required, { authorization: { validBefore } })
-  await ask(shop, 'native', 'dev_fault', { kind: 'revert', to: shop.config.x402!.asset })
-  const { orderId } = await waiting(await buyWith(shop, payment))
-  wait(300_000)
-  await bury(shop, 'native')
-  await ask(shop, 'native', 'evm_mine')
-  assert.equal((await step(shop, orderId)).status, 'expired')
-  assert.deepEqual(await strikes(shop), [`payer:${payer.address.toLowerCase()}`])
-})
 
 const CHAINS = [
   { rail: x402UnderTest, chain: 'native', tokenOf: ({ config }: TestShop) => config.x402!.asset },
@@ -159,25 +107,4 @@ test('F-04: nor does one that its payer spent elsewhere', async (t) => {
   }
   await waiting(await fetch(url(shop), post(body, { 'payment-signature': encoded(payment) })))
   await buyByHand(shop, x402UnderTest, honest, { saleId: 777 })
-})
-
-/** A popular wallet: for the test it takes every signature. */
-const WALLET: Hex = `0x7f${'1626ba7e'.padEnd(64, '0')}5f5260205ff3`
-test('E28: wallets that could not pay, and can again when it is asked why, do not throttle others with the same code', async (t) => {
-  const { shop, stage } = await startDeep(t)
-  const payer = await fundedWallet(shop, 1n)
-  await ask(shop, 'native', 'dev_setCode', payer.address, WALLET)
-  const required = requiredOf(await fetch(url(shop), post(ASKED)))
-  const away = signedByWallet(await paymentFor(payer, required, { authorization: { to: PLAIN, value: '1000000' } }))
-  stage.waypoint = async (name) => {
-    if (name !== 'settle.begun') return
-    stage.waypoint = noWaypoint
-    await preempt(shop, away)
-  }
-  const { orderId } = await waiting(await buyWith(shop, signedByWallet(await paymentFor(payer, required))))
-  await ask(shop, 'native', 'dev_mintToken', shop.config.x402!.asset, payer.address, '0xf4240')
-  await bury(shop, 'native')
-  const { status, failure } = await step(shop, orderId)
-  assert.deepEqual([status, failure?.code], ['expired', 'insufficient_funds'])
-  assert.deepEqual(await strikes(shop), [`payer:${payer.address.toLowerCase()}`])
 })

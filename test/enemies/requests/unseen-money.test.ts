@@ -59,7 +59,7 @@ async function anHourPasses({ chains }: TestShop, clock: ReturnType<typeof movab
 
 /** Everything that a purchase writes. */
 async function rows(): Promise<Record<string, number>> {
-  const tables = ['orders', 'payment_identities', 'events', 'sends', 'exposures', 'holds', 'strikes']
+  const tables = ['orders', 'payment_identities', 'events', 'sends', 'exposures', 'holds']
   const counts = tables.map((table) => `(select count(*)::int from ${table}) as ${table}`)
   // The till is read at any time, and then shows what earlier purchases paid.
   counts.push(

@@ -136,17 +136,6 @@ describe('E6: a receiver that changes its mind', () => {
     assert.equal((await refunds()).length, before + 1)
   })
 
-  test('once is enough: the same code at another address, paid for by somebody else, buys nothing for a day', async () => {
-    const orders = await orderCount(shop)
-    const cost = await gasOf('minter', async () => {
-      const response = await buy(await deployed(moodyReceiver), 1, await fundedWallet(shop))
-      const { code, payment } = await said(response)
-      assert.deepEqual([response.status, code, payment.taken], [429, 'payer_throttled', false])
-    })
-    assert.deepEqual([cost.sent, await orderCount(shop)], [0, orders])
-    assert.equal((await buy(buyer.address)).status, 200)
-  })
-
   for (const [when, point, most] of [
     ['after it was paid for', 'order.settled', 0],
     ['after the last trial', 'send.signed', 1],
