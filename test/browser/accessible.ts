@@ -10,7 +10,6 @@ export const looks = [
   { viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
   { viewport: phone, colorScheme: 'dark' },
 ] as const
-export type Look = (typeof looks)[number]
 
 /** Pages are made of the same parts: how they look in the dark is asked of every second one, and of all with `--looks`. */
 export const isLookedAt = (index: number): boolean => index % 2 === 0 || process.env['TEST_LOOKS'] !== undefined

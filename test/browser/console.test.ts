@@ -4,13 +4,13 @@ import type { Browser, Page } from 'playwright-core'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { consolePaths } from '../../src/api/console/places.ts'
 import { asOperator } from '../operations/desk.ts'
-import { addOperator, type Entry } from '../operations/people-desk.ts'
+import type { Entry } from '../operations/people-desk.ts'
 import { fundedWallet, mppPayer, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { accessibilityOf, isLookedAt, legibilityOf, looks } from './accessible.ts'
 import { sharedBrowser } from './chromium.ts'
-import { emptySeat, type Seat, seatFor, settled } from './console.ts'
+import { type Seat, seatFor, settled } from './console.ts'
 
 const chromium = sharedBrowser()
 
@@ -283,19 +283,6 @@ describe('the operator’s console', { skip: chromium.skip }, () => {
     assert.equal((await auditOf('item.changed'))[0]!.who, 'Mara')
   })
 
-  test('what the shop refuses is said where it was asked for', async () => {
-    const { page, faults } = mara
-    await mara.move('/operator/catalog')
-    await page.getByRole('button', { name: 'Five Keys', exact: true }).click()
-    const sheet = page.getByRole('dialog')
-    await sheet.getByLabel('Price in USD').fill('cheap')
-    await sheet.getByRole('button', { name: 'Save the change', exact: true }).click()
-    await sheet.getByRole('alert').waitFor()
-    await page.keyboard.press('Escape')
-    await sheet.waitFor({ state: 'detached' })
-    faults.length = 0
-  })
-
   test('money without an order is decided with a reason', async () => {
     const { page } = mara
     await mara.move('/operator/arrivals?state=all')
@@ -333,40 +320,6 @@ describe('the operator’s console', { skip: chromium.skip }, () => {
     await row.getByRole('button', { name: 'Revoke…', exact: true }).click()
     await page.getByRole('button', { name: 'Revoke Ines', exact: true }).click()
     await row.getByText('Revoked').waitFor()
-  })
-
-  test('a link lets in once, and is gone from the address at once', async () => {
-    const { link } = await addOperator(shop, 'Otto', 'viewer')
-    const seat = await emptySeat(browser, shop)
-    await seat.page.goto(link.url)
-    await seat.page.getByRole('button', { name: 'Sign in as Otto', exact: true }).click()
-    await seat.page.getByText('You are signed in').waitFor()
-    assert.equal(new URL(seat.page.url()).hash, '')
-    assert.deepEqual(await accessibilityOf(seat.page), [])
-    const [cookie] = await seat.context.cookies()
-    assert.deepEqual([cookie!.httpOnly, cookie!.sameSite], [true, 'Strict'])
-    await seat.page.getByRole('button', { name: 'Not now, open the console', exact: true }).click()
-    await seat.page.locator('#me').getByText('Otto').waitFor()
-    await seat.context.clearCookies()
-    await seat.page.goto('about:blank')
-    await seat.page.goto(link.url)
-    await seat.page.getByRole('alert').waitFor()
-    assert.deepEqual(await accessibilityOf(seat.page), [])
-    await seat.context.close()
-  })
-
-  test('a viewer sees what they may not do, and why, and does not do it', async () => {
-    const viewer = await seatFor(browser, shop, 'Vera', 'viewer')
-    await viewer.go(`/operator/orders/${orders['minted']}`)
-    const refund = viewer.page.getByRole('button', { name: /^Refund…/ })
-    assert.equal(await refund.getAttribute('aria-disabled'), 'true')
-    assert.match((await refund.getAttribute('title'))!, /viewer/)
-    await refund.click({ force: true })
-    assert.equal(await viewer.page.getByRole('dialog').count(), 0)
-    await viewer.move('/operator/catalog')
-    assert.equal(await viewer.page.getByRole('button', { name: /^New item/ }).getAttribute('aria-disabled'), 'true')
-    assert.deepEqual(viewer.faults, [])
-    await viewer.context.close()
   })
 
   test('a session that is ended elsewhere asks to sign in, over the page, and goes on from there', async () => {
@@ -456,39 +409,6 @@ describe('the operator’s console', { skip: chromium.skip }, () => {
       await until(async () => (await asked()) === 402)
       faults.length = 0
     })
-
-    test('a wallet runs dry, and is filled again', async () => {
-      const { page } = mara
-      await mara.move('/operator/practice')
-      await row(page, 'Minter').getByRole('button', { name: 'Empty it', exact: true }).click()
-      await toast(page, 'The wallet is empty')
-      await row(page, 'Minter').getByText('0 ETH').waitFor()
-      await row(page, 'Minter').getByRole('button', { name: 'Fill it', exact: true }).click()
-      await toast(page, 'The wallet is full')
-      await row(page, 'Minter').getByText('100 ETH').waitFor()
-    })
-  })
-
-  test('find: by a key, up and down and Enter; what is not there is said', async () => {
-    const { page } = mara
-    await mara.move('/operator/orders')
-    const opener = page.getByRole('button', { name: /^Find anything/ })
-    await opener.focus()
-    await page.keyboard.press('/')
-    const box = page.getByRole('combobox')
-    await box.fill('nothing has this name')
-    await page.getByText('The shop knows nothing by this name.').waitFor()
-    await box.fill('Wall')
-    await page.getByRole('option', { name: /^Wallets/ }).waitFor()
-    await box.fill('')
-    await page.keyboard.press('ArrowDown')
-    await page.keyboard.press('ArrowDown')
-    await page.keyboard.press('ArrowUp')
-    await page.getByRole('option', { name: /Orders/, selected: true }).waitFor()
-    await page.keyboard.press('Escape')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
-    // The focus is back where it was.
-    await until(() => opener.evaluate((node) => node === document.activeElement))
   })
 
   test('a dialog keeps the focus, in the order in which it is read, and gives it back', async () => {
@@ -521,15 +441,6 @@ describe('the operator’s console', { skip: chromium.skip }, () => {
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
     await until(() => opener.evaluate((node) => node === document.activeElement))
-  })
-
-  test('a dialog about one order does not stand over another', async () => {
-    const { page } = mara
-    await mara.move(`/operator/orders/${orders['minted']}`)
-    await page.getByRole('button', { name: 'Refund…', exact: true }).click()
-    await page.getByRole('dialog').getByText('Left after').waitFor()
-    await mara.move(`/operator/orders/${orders['evil']}`)
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
   })
 
   test('new rows are announced to whoever hears the page', async () => {

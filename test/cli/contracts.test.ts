@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
@@ -90,48 +90,6 @@ test('a Safe gets one file, and its run is what fills in .env', async () => {
   assert.equal(again.code, 1)
   assert.match(again.stderr, /deploy\.json exists and was left as it is, and nothing was sent/)
   assert.equal((await contracts('status')).code, 1, 'nothing stands there yet')
-})
-
-test('whatever is wrong is told with what was not done and what would work', async () => {
-  const address = await deployerKey()
-  writeFileSync(join(cwd, 'open.key'), key(), { mode: 0o644 })
-  chmodSync(join(cwd, 'open.key'), 0o644)
-  writeFileSync(join(cwd, 'poor.key'), key(), { mode: 0o600 })
-  const deploy = ['deploy', '--key-file', 'deployer.key']
-  const wrong: readonly (readonly [readonly string[], RegExp])[] = [
-    [['deploy'], /no key to sign with; nothing was sent\. Make one with `sutler keys make deployer`/],
-    [deploy, /none is named; nothing was sent\. Add --craft-token/],
-    [[...deploy, '--only', 'shop'], /--only takes sale or craft, not shop; nothing was sent/],
-    [[...deploy, '--only', 'sale', '--owner', '0x12'], /--owner 0x12 is not an address .* nothing was done/],
-    [['deploy', '--only', 'sale', '--unsigned', 'x.json'], /say with --owner which Safe/],
-    [
-      ['deploy', '--only', 'sale', '--key-file', 'open.key'],
-      /every user of this machine can read; run: chmod 600 open\.key/,
-    ],
-    [['deploy', '--only', 'sale', '--key-file', 'none.key'], /cannot be read: none\.key/],
-    [
-      ['deploy', '--only', 'sale', '--key-file', 'poor.key'],
-      /has 0\.000000 on chain 84532, .* nothing was sent\. Send 0\.\d+/,
-    ],
-    [
-      ['grant', 'minter', address, '--key-file', 'deployer.key'],
-      /there is no contract to change: SUTLER_SALE_CONTRACT is not set; nothing was sent/,
-    ],
-    [
-      ['grant', 'king', address, '--key-file', 'deployer.key'],
-      /there is no role king; there are admin, .* nothing was sent/,
-    ],
-    [['status'], /no contract is configured/],
-  ]
-  for (const [args, words] of wrong) {
-    const { code, stderr } = await contracts(...args, ...(args.includes('poor.key') ? ['--plan', 'other.json'] : []))
-    assert.notEqual(code, 0, args.join(' '))
-    assert.match(stderr, words, args.join(' '))
-    assert.doesNotMatch(stderr, /\n +at /, 'no stack')
-  }
-  const elsewhere = await typed(['contracts', 'status'], { ...env, SUTLER_GAME_CHAIN_ID: '8453' })
-  assert.match(elsewhere.stderr, /chain 8453 did not answer|leads to chain 84532/)
-  assert.ok(!existsSync(join(cwd, 'contracts.84532.json')), 'no plan was written')
 })
 
 test('the owner gives and takes roles and pauses; the admin does not remove itself', async () => {

@@ -120,27 +120,6 @@ test('a file is read from anywhere, never written over, and all of it is taken o
   assert.ok(!items.some(({ id }) => id.startsWith('lamp')))
 })
 
-test('discounts come and go by a table, in which item and player name a line', async () => {
-  const put = (csv: string, ...more: string[]) => {
-    writeFileSync(file('changed.csv'), `item,player,percent\n${csv}`)
-    return run('discounts', 'import', file('changed.csv'), ...more)
-  }
-  const standing = async () => (await run('discounts', 'export')).stdout
-  const before = await standing()
-  const broken = await put('keys:5,Demo,12.5\nkeys:5,Demo,10\nkeys:5,Nobody here,5\nkeys:5,Demo,much\n')
-  assert.equal(broken.code, 1)
-  assert.match(broken.stderr, /line 3: keys:5 for Demo stands in line 2 already/)
-  const unknown = await put('keys:5,Demo,12.5\nnothing:1,Demo,5\n')
-  assert.match(unknown.stderr, /so nothing was changed\.\n {2}line 3: item is no item on the shelf/)
-  assert.match((await put('keys:5,Demo,12.5\n', '--check')).stdout, /^0 would be added, 1 would be changed/)
-  assert.equal(await standing(), before)
-  assert.match((await put('keys:5,Demo,12.5\n', '--by', 'mara')).stdout, /^0 added, 1 changed/)
-  assert.match(await standing(), /"keys:5","Demo","12\.5"/)
-  assert.match((await put('keys:5,Demo,12.5\n')).stdout, /^0 added, 0 changed, 1 left/)
-  assert.match((await put('keys:5,Demo,0\n')).stdout, /1 changed/)
-  assert.equal(await standing(), before)
-})
-
 test('a lot is signed here with the right key, and with no other', async () => {
   const terms = ['--name', 'Season Pass', '--price', '9.00', '--supply', '10', '--uri', 'https://a.example/1.json']
   writeFileSync(file('stranger.key'), sandboxKey('demo').reveal(), { mode: 0o600 })

@@ -50,14 +50,3 @@ test('what is not understood ends with 2 and says where to read', async () => {
   }
   assert.equal((await sutler(['fly'])).code, 2, 'and so does a process')
 })
-
-test('colours are for terminals: a pipe gets none', async () => {
-  const [piped, forced] = await Promise.all([sutler([]), sutler([], { env: { FORCE_COLOR: '1' } })])
-  assert.ok(!piped.stdout.includes('\u001b['))
-  assert.ok(forced.stdout.includes('\u001b['), 'or else this test would not see any')
-})
-
-test('--json may come first', async () => {
-  const { stdout } = await typed(['--json', '--version'], {})
-  assert.match((JSON.parse(stdout) as { version: string }).version, /^\d+\.\d+\.\d+$/)
-})

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { rmSync, truncateSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
-import { claimFolder } from '../../src/base/data-folder.ts'
 import { layCable } from '../proxy/cable.ts'
 import { openStore } from '../support/database.ts'
 import { createDataDir } from '../support/embedded.ts'
@@ -35,36 +34,12 @@ test('a port that somebody else has is named, together with one that may be free
   assertRefusal(finished, new RegExp(`port ${port} is in use; .*PORT=${port + 1}`))
 })
 
-test('an address that is not of this machine is refused', async () => {
-  const finished = await refusedStart({ HOST: '203.0.113.9', PORT: '4020' })
-  assertRefusal(finished, /203\.0\.113\.9 is not an address of this machine; set HOST/)
-})
-
-test('a data folder that another shop has open is left alone', async (t) => {
-  const dataDir = newDataDir()
-  const folder = claimFolder(dataDir)
-  t.after(() => {
-    folder.release()
-    rmSync(dataDir, { recursive: true })
-  })
-  const env = { PORT: String(await freePort()), SUTLER_DATA_DIR: dataDir }
-  assertRefusal(await refusedStart(env), /is in use by another process; stop that one/)
-})
-
 test('a damaged database is not opened: a backup is asked for', async (t) => {
   const dataDir = await createDataDir()
   t.after(() => rmSync(dataDir, { recursive: true }))
   truncateSync(join(dataDir, 'pg/global/pg_control'), 7)
   const env = { PORT: String(await freePort()), SUTLER_DATA_DIR: dataDir, SUTLER_LOG: 'error' }
   assertRefusal(await refusedStart(env), /cannot be opened: .*; restore a backup/)
-})
-
-test('a data folder that is a file is refused', async (t) => {
-  const dataDir = newDataDir()
-  t.after(() => rmSync(dataDir, { recursive: true }))
-  writeFileSync(join(dataDir, 'file'), '')
-  const env = { PORT: String(await freePort()), SUTLER_DATA_DIR: join(dataDir, 'file') }
-  assertRefusal(await refusedStart(env), /the data folder .* cannot be made/)
 })
 
 test('a database server that does not answer is named by its option, and its password is not shown', async (t) => {
@@ -148,10 +123,3 @@ function linesOf(stderr: string): readonly LogLine[] {
     .split('\n')
     .map((line) => JSON.parse(line) as LogLine)
 }
-
-test('with --json a refusal is one JSON document', async () => {
-  const { code, stdout, stderr } = await refusedStart({ SUTLER_MDOE: 'x' }, ['--json'])
-  assert.equal(code, 1)
-  assert.equal(stderr, '')
-  assert.equal((JSON.parse(stdout) as { error: { code: string } }).error.code, 'configuration')
-})

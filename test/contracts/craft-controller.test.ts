@@ -313,23 +313,6 @@ suite('CraftController', () => {
       assert.deepEqual((await tryAccelerate(args)).result, [2n])
     }))
 
-  test('a ready timer between running ones is stepped over too', () =>
-    isolated(async () => {
-      const nfts = await give(user, 3n)
-      const setSeconds = (seconds: bigint) =>
-        mined(
-          admin,
-          admin.writeContract({ address: controller, abi, functionName: 'setCraftSeconds', args: [seconds] }),
-        )
-      for (const [i, seconds] of [CRAFT_SECONDS, 10n, CRAFT_SECONDS].entries()) {
-        await setSeconds(seconds)
-        await burn([order(`b${i}`), user.account.address, nfts.slice(i, i + 1)])
-      }
-      await chain.request({ method: 'evm_increaseTime', params: [20] })
-      await chain.request({ method: 'evm_mine' })
-      assert.deepEqual((await tryAccelerate([order('a'), user.account.address, parseEther('100')])).result, [1n, 3n])
-    }))
-
   test('an amount that buys less than a second is refused', () =>
     isolated(async () => {
       const nfts = await give(user, 1n)
@@ -453,12 +436,5 @@ suite('CraftController', () => {
       'setSecondsPerToken',
       'unpause',
     ])
-  })
-
-  test('an unknown timer reads as zeroes', async () => {
-    for (const id of [0n, 99n]) {
-      const timer = await admin.readContract({ address: controller, abi, functionName: 'timer', args: [id] })
-      assert.deepEqual(timer, { id: 0n, user: zeroAddress, startedAt: 0n, readyAt: 0n })
-    }
   })
 })

@@ -117,16 +117,6 @@ suite('SaleLots', () => {
     await reverts(tryMint(sale, [order('a'), 7n, 2n, stranger.account.address]), 'OrderMismatch')
   })
 
-  test('an unknown order reads as zeroes', async () => {
-    const sale = await newSale()
-    assert.deepEqual(await admin.readContract({ address: sale, abi, functionName: 'orderOf', args: [order('x')] }), [
-      0n,
-      0n,
-      zeroAddress,
-      0n,
-    ])
-  })
-
   test('an order that is closed is never minted; one that was minted stays so', async () => {
     const sale = await newSale()
     const close = (name: string, by = minter) =>
@@ -248,12 +238,5 @@ suite('SaleLots', () => {
       minter.simulateContract({ address, abi, functionName: 'setMintReverts', args: [1n, false] }),
       'AccessControlUnauthorizedAccount',
     )
-  })
-
-  test('it says that it is an ERC-721', async () => {
-    const address = await newSale()
-    for (const id of ['0x80ac58cd', '0x7965db0b', '0x01ffc9a7'] as const) {
-      assert.equal(await admin.readContract({ address, abi, functionName: 'supportsInterface', args: [id] }), true)
-    }
   })
 })

@@ -5,17 +5,14 @@ import {
   encodeFunctionData,
   encodePacked,
   type Hex,
-  keccak256,
   parseEventLogs,
   parseSignature,
   serializeSignature,
   toHex,
-  zeroAddress,
 } from 'viem'
 import { testUsdc } from '../../src/artifacts/TestUsdc.ts'
 import { createDevChain, type DevChain } from '../../src/devchain/chain.ts'
 import { USDC_ADDRESS } from '../../src/devchain/rules.ts'
-import { deafReceiver } from '../artifacts/DeafReceiver.ts'
 import { testSmartWallet } from '../artifacts/TestSmartWallet.ts'
 import { deploy, fundedWallet, mined, newAccount, reverts, type Wallet } from '../devchain/support.ts'
 
@@ -122,16 +119,6 @@ suite('TestUsdc', () => {
     assert.equal(await relayer.readContract(state), true)
   })
 
-  test('the overload with v, r and s works as well', async () => {
-    const message = authorization()
-    const { r, s, v } = parseSignature(await sign(message))
-    const { from, to, value, validAfter, validBefore, nonce } = message
-    const args = [from, to, value, validAfter, validBefore, nonce, Number(v), r, s] as const
-    const before = await balanceOf(shop)
-    await mined(relayer, relayer.writeContract({ address, abi, functionName: 'transferWithAuthorization', args }))
-    assert.equal((await balanceOf(shop)) - before, 250_000n)
-  })
-
   test('too early and too late are refused, to the second', async () => {
     // The next block's time is not before the head's, so these two are certain.
     const at = await now()
@@ -146,33 +133,6 @@ suite('TestUsdc', () => {
     const signature = await sign(message)
     await pay(message, signature)
     await reverts(attempt(message, signature), 'FiatTokenV2: authorization is used or canceled')
-  })
-
-  test('a cancelled authorization is dead, and a used one cannot be cancelled', async () => {
-    const message = authorization()
-    const cancel = (authorizer: Address, nonce: Hex, signature: Hex) =>
-      ({ address, abi, functionName: 'cancelAuthorization', args: [authorizer, nonce, signature] }) as const
-    const signCancel = (nonce: Hex, signer = payer) =>
-      signer.signTypedData({
-        domain,
-        types,
-        primaryType: 'CancelAuthorization',
-        message: { authorizer: payer.address, nonce },
-      })
-    const byStranger = await signCancel(message.nonce, newAccount())
-    await reverts(
-      relayer.simulateContract(cancel(payer.address, message.nonce, byStranger)),
-      'FiatTokenV2: invalid signature',
-    )
-    await mined(relayer, relayer.writeContract(cancel(payer.address, message.nonce, await signCancel(message.nonce))))
-    await reverts(attempt(message, await sign(message)), 'FiatTokenV2: authorization is used or canceled')
-
-    const used = authorization()
-    await pay(used, await sign(used))
-    await reverts(
-      relayer.simulateContract(cancel(payer.address, used.nonce, await signCancel(used.nonce))),
-      'FiatTokenV2: authorization is used or canceled',
-    )
   })
 
   test('a signature of somebody else, or over other terms, is refused', async () => {
@@ -199,13 +159,6 @@ suite('TestUsdc', () => {
     await reverts(attempt(message, zeroes), 'ECRecover: invalid signature')
   })
 
-  test('more than the payer has is refused, and so is the zero address', async () => {
-    const message = authorization({ value: 10n ** 15n })
-    await reverts(attempt(message, await sign(message)), 'ERC20: transfer amount exceeds balance')
-    const nowhere = authorization({ to: zeroAddress })
-    await reverts(attempt(nowhere, await sign(nowhere)), 'ERC20: transfer to the zero address')
-  })
-
   test('a smart wallet pays by ERC-1271, and only when its owner signed', async () => {
     const wallet = await deploy(relayer, testSmartWallet, [payer.address])
     await fund(wallet, 1_000_000n)
@@ -213,48 +166,6 @@ suite('TestUsdc', () => {
     await reverts(attempt(message, await sign(message, newAccount())), 'FiatTokenV2: invalid signature')
     await pay(message, await sign(message))
     assert.equal(await balanceOf(wallet), 750_000n)
-  })
-
-  test('a contract that knows no ERC-1271 can sign nothing', async () => {
-    const deaf = await deploy(relayer, deafReceiver, [])
-    await fund(deaf, 1_000_000n)
-    const message = authorization({ from: deaf })
-    await reverts(attempt(message, await sign(message)), 'FiatTokenV2: invalid signature')
-  })
-
-  test('receiveWithAuthorization is for the payee only', async () => {
-    const message = authorization({ to: relayer.account.address })
-    const signature = await payer.signTypedData({ domain, types, primaryType: 'ReceiveWithAuthorization', message })
-    const call = { address, abi, functionName: 'receiveWithAuthorization', args: argsOf(message, signature) } as const
-    const stranger = await fundedWallet(chain)
-    await reverts(stranger.simulateContract(call), 'FiatTokenV2: caller must be the payee')
-    // The two kinds of authorization do not stand in for each other.
-    await reverts(attempt(message, signature), 'FiatTokenV2: invalid signature')
-    await mined(relayer, relayer.writeContract(call))
-    assert.equal(await balanceOf(relayer.account.address), 250_000n)
-  })
-
-  test('a permit sets an allowance once, in time, and only for its owner', async () => {
-    const spender = await fundedWallet(chain)
-    const permitOf = async (deadline: bigint, signer = payer) => {
-      const nonce = await relayer.readContract({ address, abi, functionName: 'nonces', args: [payer.address] })
-      const message = { owner: payer.address, spender: spender.account.address, value: 5_000n, nonce, deadline }
-      const signature = await signer.signTypedData({ domain, types, primaryType: 'Permit', message })
-      const args = [payer.address, spender.account.address, 5_000n, deadline, signature] as const
-      return { address, abi, functionName: 'permit', args } as const
-    }
-    await reverts(relayer.simulateContract(await permitOf((await now()) - 1n)), 'FiatTokenV2: permit is expired')
-    await reverts(relayer.simulateContract(await permitOf(2n ** 40n, newAccount())), 'EIP2612: invalid signature')
-    const permit = await permitOf(2n ** 40n)
-    await mined(relayer, relayer.writeContract(permit))
-    await reverts(relayer.simulateContract(permit), 'EIP2612: invalid signature')
-
-    const pull = (value: bigint) =>
-      ({ address, abi, functionName: 'transferFrom', args: [payer.address, spender.account.address, value] }) as const
-    await reverts(spender.simulateContract(pull(5_001n)), 'ERC20: transfer amount exceeds allowance')
-    await mined(spender, spender.writeContract(pull(5_000n)))
-    assert.equal(await balanceOf(spender.account.address), 5_000n)
-    await reverts(spender.simulateContract(pull(1n)), 'ERC20: transfer amount exceeds allowance')
   })
 
   test('only the chain itself mints, pauses and blocks accounts', async () => {
@@ -276,29 +187,5 @@ suite('TestUsdc', () => {
     await reverts(attempt(message, signature), 'Pausable: paused')
     await asSystem(encodeFunctionData({ abi, functionName: 'unpause' }))
     await pay(message, signature)
-  })
-
-  test('allowances go up and down as FiatToken lets them', async () => {
-    const spender = newAccount().address
-    const by = { address, abi } as const
-    await mined(relayer, relayer.writeContract({ ...by, functionName: 'increaseAllowance', args: [spender, 9n] }))
-    await mined(relayer, relayer.writeContract({ ...by, functionName: 'decreaseAllowance', args: [spender, 4n] }))
-    const left = { ...by, functionName: 'allowance', args: [relayer.account.address, spender] } as const
-    assert.equal(await relayer.readContract(left), 5n)
-    await reverts(
-      relayer.simulateContract({ ...by, functionName: 'decreaseAllowance', args: [spender, 6n] }),
-      'ERC20: decreased allowance below zero',
-    )
-  })
-
-  test('the type hashes are those of the standards', async () => {
-    const read = (functionName: 'TRANSFER_WITH_AUTHORIZATION_TYPEHASH' | 'PERMIT_TYPEHASH') =>
-      relayer.readContract({ address, abi, functionName })
-    assert.equal(
-      await read('TRANSFER_WITH_AUTHORIZATION_TYPEHASH'),
-      '0x7c7c6cdb67a18743f49ec6fa9b35f50d52ed05cbed4cc592e13b44501c1a2267',
-    )
-    const permit = 'Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 deadline)'
-    assert.equal(await read('PERMIT_TYPEHASH'), keccak256(toHex(permit)))
   })
 })

@@ -151,21 +151,3 @@ test('a pushed payment for what cannot be done comes back in full', async () => 
   for (const { contract, tokenId } of stranger.nfts)
     assert.equal(await nftOwner(shop.chains.native, contract, tokenId), stranger.address.toLowerCase())
 })
-
-test('an unknown payment, and anything that is no payment at all, is 404', async () => {
-  verifies('D6.4')
-  for (const protocol of protocols) {
-    for (const reference of [`0x${'ab'.repeat(32)}`, 'ord_nothing', 'x'.repeat(500), "'--"]) {
-      const response = await fetch(`${shop.url}/craft/${protocol}/actions/${reference}`)
-      const { code } = (await response.json()) as { code: string }
-      assert.deepEqual([reference, response.status, code], [reference, 404, 'payment_not_found'])
-    }
-  }
-})
-
-test('an action is looked up where it was paid: the other protocol does not know it', async () => {
-  const crafter = await readyCrafter(shop)
-  const response = await crafter.pay.x402(`${shop.url}/craft/x402/burn`, burnOf(crafter, crafter.nfts.slice(0, 1)))
-  const { paymentTx } = (await response.json()) as { paymentTx: string }
-  assert.equal((await fetch(`${shop.url}/craft/mpp/actions/${paymentTx}`)).status, 404)
-})

@@ -7,7 +7,7 @@ import type { Hex } from '../../src/base/hex.ts'
 import { lyingCollection } from '../artifacts/LyingCollection.ts'
 import { deploy, mined } from '../devchain/support.ts'
 import { post } from '../support/buyers.ts'
-import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
+import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import {
   accelerateOf,
@@ -17,8 +17,6 @@ import {
   burnOf,
   type Crafter,
   crafterAtWork,
-  giveAway,
-  mintNfts,
   newCrafter,
   type Protocol,
   protocols,
@@ -177,24 +175,6 @@ test('a single NFT without approval: the fix approves it alone, and the same req
   assert.equal((await crafter.pay.mpp(`${shop.url}/craft/mpp/burn`, request)).status, 200)
 })
 
-test('several NFTs without approval: one fix for each of them', async () => {
-  const crafter = await newCrafter(shop)
-  const more = await mintNfts(shop, crafter.address, 2, shop.world.contracts.collections[1]!)
-  const nfts = [...crafter.nfts, ...more]
-  const request = burnOf(crafter, nfts)
-  await refused(crafter, 'burn', request, {
-    status: 409,
-    checks: nfts.map(() => 'approval nft_not_approved'),
-  })
-  for (const fix of fixesIn(await quoteOf('x402', 'burn', request))) await sign(crafter, fix)
-  assert.equal((await crafter.pay.x402(`${shop.url}/craft/x402/burn`, request)).status, 200)
-  for (const { contract, tokenId } of nfts)
-    assert.equal(
-      await nftOwner(shop.chains.native, contract, tokenId),
-      shop.world.contracts.craftController.toLowerCase(),
-    )
-})
-
 test('an approval of a whole collection: the fixes approve each NFT alone, and the same request then goes through', async () => {
   verifies('D7.3', 'D7.4', 'D7.10')
   const crafter = await newCrafter(shop)
@@ -223,18 +203,6 @@ test('an allowance that is too wide, by a single unit: the fix lowers it, and th
   assert.equal((await crafter.pay.mpp(`${shop.url}/craft/mpp/accelerate`, request)).status, 200)
 })
 
-test('an allowance that is too low: the fix raises it, and the same request then goes through', async () => {
-  const crafter = await crafterAtWork(shop, 2n * TOKEN - 1n)
-  const request = accelerateOf(crafter, 2n * TOKEN)
-  const { fix } = await refused(crafter, 'accelerate', request, {
-    status: 409,
-    checks: ['allowance allowance_insufficient'],
-  })
-  assert.deepEqual(fixesIn(await quoteOf('x402', 'accelerate', request)), [fix])
-  await sign(crafter, fix!)
-  assert.equal((await crafter.pay.x402(`${shop.url}/craft/x402/accelerate`, request)).status, 200)
-})
-
 test('a balance that is too low is refused; no transaction of the user can mend it', async () => {
   const crafter = await crafterAtWork(shop, 100n * TOKEN + 1n)
   const request = accelerateOf(crafter, 100n * TOKEN + 1n)
@@ -243,23 +211,6 @@ test('a balance that is too low is refused; no transaction of the user can mend 
     checks: ['balance balance_insufficient'],
   })
   assert.equal(fix, undefined)
-})
-
-test('without a running timer there is nothing to accelerate', async () => {
-  verifies('D7.5')
-  const crafter = await readyCrafter(shop)
-  await refused(crafter, 'accelerate', accelerateOf(crafter), {
-    status: 409,
-    checks: ['timer nothing_to_accelerate'],
-  })
-})
-
-test('an amount that buys less than a second is refused', async () => {
-  const crafter = await crafterAtWork(shop, 1n)
-  await refused(crafter, 'accelerate', accelerateOf(crafter, 1n), {
-    status: 400,
-    checks: ['amount quantity_out_of_range'],
-  })
 })
 
 test('the quote tells every reason at once, and the paid route the first of them', async () => {
@@ -299,15 +250,4 @@ test('F-10: what was executable when quoted is refused, unpaid, once the control
   } finally {
     await administer(shop, 'unpause')
   }
-})
-
-test('nothing is kept of who owns what: an NFT that was just sold is refused, and its buyer may burn it at once', async () => {
-  const seller = await readyCrafter(shop)
-  const buyer = await readyCrafter(shop)
-  const nft = seller.nfts[0]!
-  assert.equal((await quoteOf('x402', 'burn', burnOf(seller, [nft]))).executable, true)
-  await giveAway(seller, nft, buyer.address)
-  await refused(seller, 'burn', burnOf(seller, [nft]), { status: 403, checks: ['ownership nft_not_owned'] })
-  await approveNfts(shop, buyer, [nft])
-  assert.equal((await buyer.pay.x402(`${shop.url}/craft/x402/burn`, burnOf(buyer, [nft]))).status, 200)
 })

@@ -93,24 +93,6 @@ test('F-03: of ten parallel accelerations on an allowance for one, exactly one i
   assert.equal(before.tokens - (await tokensOf(crafter.address)), TOKEN)
 })
 
-test('F-03: of ten more while one is open, on an allowance for it and another, exactly one is paid', async () => {
-  const crafter = await crafterAtWork(shop, TOKEN)
-  const before = { earned: await earned(), tokens: await tokensOf(crafter.address) }
-  const during: { others?: readonly Response[] } = {}
-  interruption = {
-    path: ['order.opened'],
-    async act() {
-      await approveTokens(shop, crafter, 2n * TOKEN)
-      during.others = await manyAccelerations(crafter, 10, TOKEN)
-    },
-  }
-  const first = await crafter.pay.x402(`${shop.url}/craft/x402/accelerate`, accelerateOf(crafter, TOKEN))
-  assert.equal(await said(first), '200 done')
-  assert.deepEqual(await countBy(during.others!, cost), { paid: 1, '409 false': 9 })
-  assert.equal((await earned()) - before.earned, 2n * PRICE)
-  assert.equal(before.tokens - (await tokensOf(crafter.address)), 2n * TOKEN)
-})
-
 test('F-03: craft tokens that an open action will be charged are not there for another one', async () => {
   const crafter = await crafterAtWork(shop)
   await giveTokens(shop, crafter, shop.world.deployer.address, 99n * TOKEN)
@@ -123,21 +105,6 @@ test('F-03: craft tokens that an open action will be charged are not there for a
   }
   const first = await crafter.pay.x402(`${shop.url}/craft/x402/accelerate`, accelerateOf(crafter, TOKEN))
   assert.deepEqual([await said(during.other!), await said(first)], ['409 balance_insufficient', '200 done'])
-})
-
-test('F-03: an acceleration that is charged and not closed yet does not count twice', async () => {
-  const crafter = await crafterAtWork(shop)
-  const during: { other?: Response } = {}
-  interruption = {
-    path: ['deliver.begun', 'deliver.done'],
-    async act() {
-      assert.equal(await tokensOf(crafter.address), 99n * TOKEN)
-      await approveTokens(shop, crafter, TOKEN)
-      during.other = await crafter.pay.mpp(`${shop.url}/craft/mpp/accelerate`, accelerateOf(crafter, TOKEN))
-    },
-  }
-  const first = await crafter.pay.x402(`${shop.url}/craft/x402/accelerate`, accelerateOf(crafter, TOKEN))
-  assert.deepEqual([await said(during.other!), await said(first)], ['200 done', '200 done'])
 })
 
 test('F-03: an allowance that another uses up between the check and the hold is read again, and nothing is taken', async () => {
@@ -195,19 +162,6 @@ test('F-03: the same NFT in two actions at once, over two protocols and two repl
   // The lock ended with its action: the others are free again.
   const rest = await crafter.pay.mpp(`${shop.url}/craft/mpp/burn`, burnOf(crafter, crafter.nfts.slice(1)))
   assert.equal(rest.status, 200)
-})
-
-test('F-03: of five calls for the same NFT at once, one is paid', async () => {
-  const crafter = await readyCrafter(shop)
-  const before = await earned()
-  const responses = await Promise.all(
-    Array.from({ length: 5 }, (_, index) => {
-      const base = index % 2 === 0 ? shop.url : otherReplica
-      return crafter.pay.x402(`${base}/craft/x402/burn`, burnOf(crafter, crafter.nfts.slice(0, 1)))
-    }),
-  )
-  assert.equal(responses.filter(({ status }) => status === 200).length, 1)
-  assert.equal((await earned()) - before, PRICE)
 })
 
 /** Moments after the check at which the world may still change: before the payment, after it, before the last look, after it. */
@@ -287,19 +241,4 @@ test('F-10: a balance spent elsewhere after the check: nothing is charged, and t
   const elsewhere = shop.world.deployer.address
   interruption = { path: ['order.settled'], act: () => giveTokens(shop, crafter, elsewhere, 100n * TOKEN) }
   await comesBack('mpp', crafter, 'accelerate', accelerateOf(crafter), 'balance_insufficient')
-})
-
-test('a timer that is used up after the check: nothing is charged, and the payment comes back', async () => {
-  const crafter = await crafterAtWork(shop, 2n * TOKEN)
-  interruption = {
-    path: ['order.settled'],
-    async act() {
-      // An approval replaces the one before, and has to cover what is open too.
-      await approveTokens(shop, crafter, 12n * TOKEN)
-      const rest = await crafter.pay.mpp(`${shop.url}/craft/mpp/accelerate`, accelerateOf(crafter, 10n * TOKEN))
-      assert.equal(rest.status, 200)
-    },
-  }
-  await comesBack('x402', crafter, 'accelerate', accelerateOf(crafter, 2n * TOKEN), 'nothing_to_accelerate')
-  assert.equal(await tokensOf(crafter.address), 90n * TOKEN)
 })

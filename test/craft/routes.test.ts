@@ -8,7 +8,7 @@ import { deploy } from '../devchain/support.ts'
 import { post, x402Payer } from '../support/buyers.ts'
 import { erc20Balance, nftOwner, startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
-import { accelerateOf, administer, burnOf, newCrafter, protocols, readyCrafter, TOKEN } from './workshop.ts'
+import { accelerateOf, burnOf, newCrafter, protocols, readyCrafter, TOKEN } from './workshop.ts'
 
 // Two hosts, and a chain without Multicall3.
 
@@ -148,18 +148,6 @@ test('the config tells everything that an agent needs before its first action', 
     }[protocol]
     assert.deepEqual({ ...config.payment, ...terms }, config.payment)
   }
-})
-
-test('the config may be kept for a short time, and is asked for again by its tag', async () => {
-  const first = await ask(hosts.mpp, '/craft/mpp/config')
-  assert.equal(first.headers.get('cache-control'), 'public, max-age=30')
-  const etag = first.headers.get('etag')!
-  const again = await ask(hosts.mpp, '/craft/mpp/config', { headers: { 'if-none-match': etag } })
-  assert.deepEqual([again.status, again.text], [304, ''])
-  await administer(shop, 'setSecondsPerToken', [601n])
-  const changed = await ask(hosts.mpp, '/craft/mpp/config', { headers: { 'if-none-match': etag } })
-  assert.equal(changed.status, 200)
-  await administer(shop, 'setSecondsPerToken', [600n])
 })
 
 test('without Multicall3 the same is asked in single calls', async () => {

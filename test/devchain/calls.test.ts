@@ -3,7 +3,6 @@ import { after, before, suite, test } from 'node:test'
 import { decodeFunctionResult, encodeFunctionData, type Hex, toHex } from 'viem'
 import { createDevChain, type DevChain } from '../../src/devchain/chain.ts'
 import { mirror } from '../artifacts/Mirror.ts'
-import { troublemaker } from '../artifacts/Troublemaker.ts'
 import { deploy, fundedWallet, manualClock, mined, refused, type Wallet } from './support.ts'
 
 const BASE_FEE = 1_000_000n
@@ -57,27 +56,6 @@ suite('a call runs on the terms it names, as geth runs it', () => {
     )
     await refused(shown({ maxFeePerGas: toHex(10n ** 18n), gas: '0x30d40' }), -32000, /insufficient funds/)
     await refused(shown({ gas: toHex(21_000n) }), -32000, /intrinsic gas too low/)
-  })
-
-  test('an estimate stays below the limit that was given, and below what the wallet can pay', async () => {
-    const trouble = await deploy(alice, troublemaker, [])
-    const call = {
-      from: alice.account.address,
-      to: trouble,
-      data: encodeFunctionData({ abi: troublemaker.abi, functionName: 'count' }),
-    }
-    const estimate = BigInt(await rpc<Hex>('eth_estimateGas', call))
-    assert.ok(BigInt(await rpc<Hex>('eth_estimateGas', { ...call, gas: toHex(estimate) })) <= estimate)
-    await refused(rpc('eth_estimateGas', { ...call, gas: toHex(estimate - 5_000n) }), -32000, /out of gas/)
-  })
-
-  test('the base fee can be set, for calls, transactions and whoever asks', async () => {
-    await rpc('dev_setBaseFee', toHex(50n * BASE_FEE))
-    const [, baseFee] = await shown({ maxFeePerGas: toHex(60n * BASE_FEE), gas: '0x30d40' })
-    assert.equal(baseFee, 50n * BASE_FEE)
-    const { baseFeePerGas } = await rpc<{ baseFeePerGas: Hex }>('eth_getBlockByNumber', 'latest', false)
-    assert.equal(BigInt(baseFeePerGas), 50n * BASE_FEE)
-    await rpc('dev_setBaseFee', toHex(BASE_FEE))
   })
 })
 
@@ -134,12 +112,5 @@ suite('an answer that was given before is given again only while it is true', ()
     assert.equal(await asked(to), 9n)
     await rpc('dev_setCode', to, '0x465f5260205ff3')
     assert.equal(await asked(to), BigInt(chain.chainId))
-  })
-
-  test('a contract that looks at the time sees it pass', async () => {
-    const to = await placed(saying('42'))
-    const before = await asked(to)
-    clock.advance(60_000)
-    assert.equal(await asked(to), before + 60n)
   })
 })

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { suite, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { encodeFunctionData, type Hex, toHex } from 'viem'
 import { testUsdc } from '../../src/artifacts/TestUsdc.ts'
-import { claimFolder } from '../../src/base/data-folder.ts'
 import { PATH_USD_ADDRESS, USDC_ADDRESS } from '../../src/devchain/rules.ts'
 import { newAccount, tempFolder } from './support.ts'
 
@@ -116,39 +113,4 @@ suite('the chain in a process of its own', () => {
     child.kill('SIGTERM')
     await ended
   })
-
-  test('tells of a damaged journal, a folder or port in use and an unknown option in one line, not in a stack trace', async (t) => {
-    assert.match(await failure(['--prot', '1']), /^Unknown option '--prot'/)
-    const folder = tempFolder(t)
-    mkdirSync(`${folder}/chains`)
-    writeFileSync(`${folder}/chains/chain-84532.journal`, 'something else entirely\n')
-    assert.match(
-      await failure(['--port', '0', '--data', folder]),
-      /^The dev chain cannot read .+\.journal: it starts with/,
-    )
-    // Whoever has them need not be another chain.
-    const taken = claimFolder(tempFolder(t))
-    t.after(() => taken.release())
-    assert.match(
-      await failure(['--port', '0', '--data', taken.path]),
-      /^the data folder .+ is in use by another process/,
-    )
-    const server = createServer()
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    t.after(() => server.close())
-    assert.match(await failure(['--port', String((server.address() as AddressInfo).port)]), /^listen EADDRINUSE/)
-  })
 })
-
-/** What the program says on its way out. */
-async function failure(args: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
-  let text = ''
-  child.stderr!.on('data', (chunk) => {
-    text += chunk
-  })
-  await exited(child)
-  assert.equal(child.exitCode, 1)
-  assert.equal(text.trimEnd().split('\n').length, 1, text)
-  return text
-}

@@ -37,20 +37,6 @@ suite('faults', () => {
     await refused(send(raw), -32000, /^already known$/)
   })
 
-  test('refuse: nothing is done, in the words that were ordered', async (t) => {
-    const { rpc, sign, send, receipt } = await start(t)
-    await rpc('dev_fault', {
-      kind: 'refuse',
-      method: 'eth_sendRawTransaction',
-      code: -32005,
-      message: 'limit exceeded',
-    })
-    const raw = await sign(0)
-    await refused(send(raw), -32005, /^limit exceeded$/)
-    assert.equal(await receipt(keccak256(raw)), null)
-    await send(raw)
-  })
-
   test('delay: the request waits, and those after it do not', async (t) => {
     const { clock, rpc, sign, send } = await start(t)
     await rpc('dev_fault', { kind: 'delay', method: 'eth_sendRawTransaction', ms: 5_000 })
@@ -102,17 +88,6 @@ suite('faults', () => {
     assert.equal(await rpc('eth_getBalance', to, 'latest'), '0x1')
   })
 
-  test('drop: the transaction is taken and forgotten, and can be sent again', async (t) => {
-    const { rpc, alice, sign, send, receipt } = await start(t)
-    await rpc('dev_fault', { kind: 'drop' })
-    const raw = await sign(0)
-    const hash = await send(raw)
-    assert.equal(await rpc('eth_getTransactionByHash', hash), null)
-    assert.equal(await rpc('eth_getTransactionCount', alice.account.address, 'pending'), '0x0')
-    assert.equal(await send(raw), hash)
-    assert.notEqual(await receipt(hash), null)
-  })
-
   test('stick: the transaction stays in the pool, blocks those behind it, and can be outbid', async (t) => {
     const { rpc, alice, sign, send, receipt } = await start(t)
     await rpc('dev_fault', { kind: 'stick' })
@@ -129,14 +104,6 @@ suite('faults', () => {
     assert.equal(await receipt(stuck), null)
   })
 
-  test('clearing the faults lets a stuck transaction go', async (t) => {
-    const { rpc, sign, send, receipt } = await start(t)
-    await rpc('dev_fault', { kind: 'stick' })
-    const stuck = await send(await sign(0))
-    await rpc('dev_clearFaults')
-    assert.notEqual(await receipt(stuck), null)
-  })
-
   test('a fault strikes only its methods and its address, as often as it was told to', async (t) => {
     const { rpc } = await start(t)
     const [ann, bob] = [newAccount().address, newAccount().address]
@@ -149,24 +116,6 @@ suite('faults', () => {
     await rpc('dev_fault', { kind: 'refuse', to: USDC_ADDRESS })
     assert.deepEqual(await rpc('eth_getLogs', { address: ann }), [])
     await refused(rpc('eth_call', { to: USDC_ADDRESS }), -32000, /^refused by a fault$/)
-  })
-
-  test('faults add up: late, and lost', async (t) => {
-    const { clock, rpc, sign, send, receipt } = await start(t)
-    await rpc('dev_fault', { kind: 'delay', ms: 1_000, method: 'eth_sendRawTransaction' })
-    await rpc('dev_fault', { kind: 'lose', method: 'eth_sendRawTransaction' })
-    const raw = await sign(0)
-    const answer = refused(send(raw), 'ECONNRESET', /hang up/)
-    clock.advance(1_000)
-    await answer
-    assert.notEqual(await receipt(keccak256(raw)), null)
-  })
-
-  test('a fault that makes no sense is refused', async (t) => {
-    const { rpc } = await start(t)
-    await refused(rpc('dev_fault', { kind: 'explode' }), -32602, /kind: one of refuse, delay/)
-    await refused(rpc('dev_fault', { kind: 'refuse', to: 'ann' }), -32602, /not an address/)
-    await refused(rpc('dev_fault', { kind: 'refuse', count: 'often' }), -32602, /not a quantity/)
   })
 })
 
@@ -226,51 +175,5 @@ suite('reorg', () => {
     assert.equal(await receipt(hash), null)
     assert.equal(await send(second), hash)
     assert.equal((await receipt(hash))!.status, '0x1')
-  })
-
-  test('money that was simply given stays when every transaction is dropped', async (t) => {
-    const { rpc } = await start(t)
-    const who = newAccount().address
-    await rpc('dev_setBalance', who, '0x5')
-    await rpc('dev_reorg', 1, { transactions: 'drop' })
-    assert.equal(await rpc('eth_getBalance', who, 'latest'), '0x5')
-  })
-
-  test('each block still points to the one before it', async (t) => {
-    const { rpc } = await start(t)
-    for (let i = 0; i < 4; i++) await rpc('evm_mine')
-    await rpc('dev_reorg', 3)
-    const height = Number(await rpc('eth_blockNumber'))
-    for (let number = height; number > 0; number--) {
-      const { parentHash } = (await rpc('eth_getBlockByNumber', toHex(number), false)) as { parentHash: Hex }
-      const { hash } = (await rpc('eth_getBlockByNumber', toHex(number - 1), false)) as { hash: Hex }
-      assert.equal(parentHash, hash)
-    }
-  })
-
-  test('two reorgs of the same block give two blocks', async (t) => {
-    const { rpc } = await start(t)
-    const newest = async () => ((await rpc('eth_getBlockByNumber', 'latest', false)) as { hash: Hex }).hash
-    const seen = [await newest()]
-    for (let i = 0; i < 3; i++) {
-      await rpc('dev_reorg', 1)
-      seen.push(await newest())
-    }
-    assert.equal(new Set(seen).size, 4)
-  })
-
-  test('a snapshot of a block that was replaced is worthless', async (t) => {
-    const { rpc } = await start(t)
-    const id = await rpc('evm_snapshot')
-    await rpc('dev_reorg', 1)
-    assert.equal(await rpc('evm_revert', id), false)
-  })
-
-  test('the genesis block stays', async (t) => {
-    const { rpc } = await start(t)
-    const height = Number(await rpc('eth_blockNumber'))
-    await refused(rpc('dev_reorg', height + 1), -32602, /depth: 1 to/)
-    await refused(rpc('dev_reorg', 0), -32602, /depth: 1 to/)
-    await refused(rpc('dev_reorg', 1, { transactions: 'hide' }), -32602, /remine or drop/)
   })
 })

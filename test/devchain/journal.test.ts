@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { encodeFunctionData, type Hex, toHex } from 'viem'
@@ -9,7 +9,7 @@ import { openJournal } from '../../src/devchain/blocks/journal.ts'
 import { createDevChain, type DevChain } from '../../src/devchain/chain.ts'
 import { PATH_USD_ADDRESS, type RuleSet, USDC_ADDRESS } from '../../src/devchain/rules.ts'
 import { troublemaker } from '../artifacts/Troublemaker.ts'
-import { deploy, fundedWallet, manualClock, mined, newAccount, refused, startChain, tempFolder } from './support.ts'
+import { deploy, fundedWallet, mined, newAccount, refused, tempFolder } from './support.ts'
 import { memoTransfer, signTempo } from './tempo-signing.ts'
 
 const file = (folder: string, chainId = 84532) => join(folder, `chain-${chainId}.journal`)
@@ -93,21 +93,6 @@ suite('a chain with a folder', () => {
     )
   })
 
-  test('keeps the time that was added to the clock', async (t) => {
-    const dataDir = tempFolder(t)
-    const clock = manualClock()
-    const start = Math.floor(clock.now() / 1000)
-    const chain = await createDevChain({ rules: 'native', dataDir, clock })
-    await chain.request({ method: 'evm_increaseTime', params: [10_000] })
-    await chain.request({ method: 'evm_mine' })
-    await chain.close()
-    clock.advance(5_000)
-    const again = await startChain(t, { rules: 'native', dataDir, clock })
-    await again.request({ method: 'evm_mine' })
-    const head = (await again.request({ method: 'eth_getBlockByNumber', params: ['latest'] })) as { timestamp: Hex }
-    assert.equal(Number(head.timestamp), start + 10_005)
-  })
-
   test('remembers what was taken back: snapshots and reorgs', async (t) => {
     const folder = tempFolder(t)
     const [ann, bob] = [newAccount().address, newAccount().address]
@@ -124,19 +109,6 @@ suite('a chain with a folder', () => {
     await session(folder, async (chain) => {
       assert.deepEqual([await usdcOf(chain, ann), await usdcOf(chain, bob)], [1n, 4n])
       assert.deepEqual(await chain.request({ method: 'eth_getBlockByNumber', params: ['latest', true] }), seen)
-    })
-  })
-
-  test('can still go back over a restart', async (t) => {
-    const folder = tempFolder(t)
-    const who = newAccount().address
-    await session(folder, async (chain) => {
-      await mint(chain, who, 1n)
-      await mint(chain, who, 2n)
-    })
-    await session(folder, async (chain) => {
-      await chain.request({ method: 'dev_reorg', params: [1, { transactions: 'drop' }] })
-      assert.equal(await usdcOf(chain, who), 1n)
     })
   })
 
@@ -160,16 +132,6 @@ suite('a chain with a folder', () => {
     await session(folder, async (chain) => assert.equal(await usdcOf(chain, who), 3n))
   })
 
-  test('drops a last record whose bytes are not what its checksum says', async (t) => {
-    const folder = tempFolder(t)
-    const who = newAccount().address
-    await session(folder, (chain) => mint(chain, who, 1n))
-    const bytes = readFileSync(file(folder))
-    bytes[bytes.length - 10]! ^= 1
-    writeFileSync(file(folder), bytes)
-    await session(folder, async (chain) => assert.equal(await height(chain), 0))
-  })
-
   test('refuses a record that is damaged in the middle, and names the file', async (t) => {
     const folder = tempFolder(t)
     const who = newAccount().address
@@ -187,50 +149,10 @@ suite('a chain with a folder', () => {
     )
     assert.deepEqual(readFileSync(file(folder)), bytes, 'the file is left as it was found')
   })
-
-  test('refuses a file that is something else', async (t) => {
-    const folder = tempFolder(t)
-    writeFileSync(file(folder), 'sutler-devchain 1 1\n')
-    await refused(
-      createDevChain({ rules: 'native', dataDir: folder }),
-      'devchain_corrupt',
-      /starts with "sutler-devchain 1 1"/,
-    )
-  })
-
-  test('starts over when its very first line was cut short', async (t) => {
-    const folder = tempFolder(t)
-    await session(folder, async () => {})
-    truncateSync(file(folder), 7)
-    await session(folder, async (chain) => assert.equal(await height(chain), 0))
-  })
-
-  test('says plainly where it cannot write', async (t) => {
-    const folder = tempFolder(t)
-    writeFileSync(join(folder, 'taken'), '')
-    const start = createDevChain({ rules: 'native', dataDir: join(folder, 'taken') })
-    await refused(start, 'devchain_unwritable', /^The dev chain cannot use .+taken: EEXIST/)
-  })
 })
 
 suite('the journal', () => {
   const unexpected = () => assert.fail('a new journal holds nothing')
-
-  test('gives back every record in order, however they were batched', async (t) => {
-    const path = join(tempFolder(t), 'journal')
-    const journal = await openJournal(path, 'test', unexpected)
-    for (let i = 0; i < 100; i++) {
-      journal.append({ i })
-      if (i % 7 === 0) await journal.settled()
-    }
-    await journal.close()
-    const records: unknown[] = []
-    await (await openJournal(path, 'test', (record) => records.push(record))).close()
-    assert.deepEqual(
-      records,
-      Array.from({ length: 100 }, (_, i) => ({ i })),
-    )
-  })
 
   test('an early record is settled though more keep coming', async (t) => {
     const journal = await openJournal(join(tempFolder(t), 'journal'), 'test', unexpected)

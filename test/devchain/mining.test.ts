@@ -103,28 +103,6 @@ suite('blocks by the clock', () => {
     assert.deepEqual(transactions, [])
   })
 
-  test('the pending nonce counts what waits; the latest does not', async (t) => {
-    const { chain, rpc, alice } = await startInterval(t)
-    await submit(chain, await sign(alice, { nonce: 0 }))
-    await submit(chain, await sign(alice, { nonce: 1 }))
-    await submit(chain, await sign(alice, { nonce: 3 }))
-    const count = (tag: string) => rpc('eth_getTransactionCount', alice.account.address, tag)
-    assert.deepEqual([await count('pending'), await count('latest')], ['0x2', '0x0'])
-    await rpc('evm_mine')
-    assert.deepEqual([await count('pending'), await count('latest')], ['0x2', '0x2'])
-  })
-
-  test('a gap holds back what follows it, until it is filled', async (t) => {
-    const { chain, rpc, alice } = await startInterval(t)
-    const later = await submit(chain, await sign(alice, { nonce: 1 }))
-    await rpc('evm_mine')
-    assert.equal(await rpc('eth_getTransactionReceipt', later), null)
-    await submit(chain, await sign(alice, { nonce: 0 }))
-    await rpc('evm_mine')
-    const receipt = (await rpc('eth_getTransactionReceipt', later)) as { transactionIndex: Hex }
-    assert.equal(receipt.transactionIndex, '0x1')
-  })
-
   test('a replacement needs a tenth more of both fees, and then the first one is gone', async (t) => {
     const { chain, rpc, alice } = await startInterval(t)
     const first = await submit(chain, await sign(alice, { nonce: 0, tip: 1_000n, max: 10_000_000n }))
@@ -140,15 +118,6 @@ suite('blocks by the clock', () => {
     await refused(submit(chain, cheap), -32000, /^nonce too low/)
   })
 
-  test('the same transaction twice is known, waiting or mined', async (t) => {
-    const { chain, rpc, alice } = await startInterval(t)
-    const raw = await sign(alice, { nonce: 0 })
-    await submit(chain, raw)
-    await refused(submit(chain, raw), -32000, /^already known$/)
-    await rpc('evm_mine')
-    await refused(submit(chain, raw), -32000, /^already known$/)
-  })
-
   test('a transaction whose payer is broke by the time of the block is dropped', async (t) => {
     const { chain, rpc, alice } = await startInterval(t)
     const poor = await fundedWallet(chain)
@@ -159,14 +128,6 @@ suite('blocks by the clock', () => {
     await rpc('evm_mine')
     assert.equal(await rpc('eth_getBlockTransactionCountByNumber', 'latest'), '0x2')
     assert.equal(await rpc('eth_getTransactionByHash', second), null)
-  })
-
-  test('eth_sendRawTransactionSync answers with the receipt when the block is there', async (t) => {
-    const { rpc, alice } = await startInterval(t)
-    const answer = rpc('eth_sendRawTransactionSync', await sign(alice, { nonce: 0 })) as Promise<{ status: Hex }>
-    await rpc('eth_blockNumber')
-    await rpc('evm_mine')
-    assert.equal((await answer).status, '0x1')
   })
 
   test('eth_sendRawTransactionSync gives up in time and tells the hash, and the transaction lives on', async (t) => {
@@ -209,12 +170,5 @@ suite('a block per transaction', () => {
     assert.equal(await chain.request({ method: 'eth_getTransactionReceipt', params: [later] }), null)
     await submit(chain, await sign(alice, { nonce: 0 }))
     assert.notEqual(await chain.request({ method: 'eth_getTransactionReceipt', params: [later] }), null)
-  })
-
-  test('after close nothing is answered, and closing twice is no fault', async (t) => {
-    const chain = await startChain(t, { rules: 'native' })
-    await chain.close()
-    await refused(chain.request({ method: 'eth_chainId' }), 'devchain_stopped', /was closed/)
-    await chain.close()
   })
 })

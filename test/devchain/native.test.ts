@@ -95,12 +95,6 @@ suite('the native chain', () => {
       assert.equal(await read(), before)
     })
 
-    test('a transaction that runs out of gas uses all of it', async () => {
-      const call = { address: trouble, abi, functionName: 'burnGas', gas: 200_000n } as const
-      const receipt = await alice.waitForTransactionReceipt({ hash: await alice.writeContract(call) })
-      assert.deepEqual([receipt.status, receipt.gasUsed], ['reverted', 200_000n])
-    })
-
     test('data is paid for at the floor price of EIP-7623', async () => {
       const bulk: Hex = `0x${'ff'.repeat(1_000)}`
       const { gasUsed } = await mined(alice, alice.sendTransaction({ to: newAccount().address, data: bulk }))
@@ -120,27 +114,9 @@ suite('the native chain', () => {
       const { logs } = await mined(alice, alice.writeContract(mint))
       assert.equal(logs[0]!.topics.length, 4)
     })
-
-    test('many at once land in the order of their nonces', async () => {
-      const first = await alice.getTransactionCount({ address: alice.account.address })
-      const signed = await Promise.all(Array.from({ length: 20 }, (_, i) => sign({ nonce: first + i })))
-      const hashes = await Promise.all(signed.map(send))
-      const receipts = await Promise.all(hashes.map((hash) => alice.getTransactionReceipt({ hash: hash as Hex })))
-      const numbers = receipts.map(({ blockNumber }) => blockNumber)
-      assert.deepEqual(
-        numbers,
-        numbers.toSorted((a, b) => Number(a - b)),
-      )
-    })
   })
 
   suite('refusals, in the words of geth', () => {
-    test('the same transaction twice', async () => {
-      const raw = await sign()
-      await send(raw)
-      await refused(send(raw), -32000, /^already known$/)
-    })
-
     test('a nonce that was used', async () => {
       await refused(send(await sign({ nonce: 0 })), -32000, /^nonce too low: next nonce \d+, tx nonce 0$/)
     })
@@ -154,21 +130,9 @@ suite('the native chain', () => {
       )
     })
 
-    test('gas that cannot be enough', async () => {
-      await refused(send(await sign({ gas: 20_999n })), -32000, /^intrinsic gas too low: have 20999, want 21000$/)
-    })
-
-    test('gas that no block has', async () => {
-      await refused(send(await sign({ gas: 30_000_001n })), -32000, /^exceeds block gas limit/)
-    })
-
     test('fees below the base fee', async () => {
       const low = { maxFeePerGas: 999_999n, maxPriorityFeePerGas: 0n }
       await refused(send(await sign(low)), -32000, /^max fee per gas less than block base fee/)
-    })
-
-    test('another chain', async () => {
-      await refused(send(await sign({ chainId: 1 })), -32000, /^invalid chain ID: expected 84532, got 1$/)
     })
 
     test('a signature of nobody, or in its malleable form', async () => {
@@ -191,11 +155,6 @@ suite('the native chain', () => {
       await refused(send('0x'), -32000, /transaction type not supported/)
       await refused(send('0xabc' as Hex), -32602, /not hex data/)
     })
-
-    test('nothing that was refused left a trace', async () => {
-      const nonce = await alice.getTransactionCount({ address: alice.account.address, blockTag: 'pending' })
-      assert.equal(nonce, await alice.getTransactionCount({ address: alice.account.address, blockTag: 'latest' }))
-    })
   })
 
   suite('calls', () => {
@@ -205,14 +164,6 @@ suite('the native chain', () => {
       await reverts(alice.readContract({ address: trouble, abi, functionName: 'panic' }), 'Panic')
       const raw = rpc('eth_call', { to: trouble, data: data('revertWithText') }, 'latest')
       await refused(raw, 3, /^execution reverted: no such luck$/)
-    })
-
-    test('an endless loop ends at the gas limit of calls', async () => {
-      await refused(
-        rpc('eth_call', { to: trouble, data: data('burnGas'), gas: '0x186a0' }, 'latest'),
-        -32000,
-        /out of gas/,
-      )
     })
 
     test('a call changes nothing, even when the same call as a transaction would', async () => {
@@ -245,24 +196,6 @@ suite('the native chain', () => {
       assert.equal(nonce, await rpc('eth_getTransactionCount', alice.account.address, toHex(blockNumber)))
       await refused(rpc('eth_getBalance', alice.account.address, '0xffffff'), -32000, /header not found/)
     })
-
-    test('a contract sees the number, the time and the parent of its block', async () => {
-      const [number, timestamp, parent] = await alice.readContract({ address: trouble, abi, functionName: 'now_' })
-      const head = await alice.getBlock()
-      assert.equal(number, head.number)
-      assert.ok(timestamp >= head.timestamp)
-      assert.equal(parent, head.parentHash)
-    })
-
-    test('what it cannot do it says', async () => {
-      const overrides = { [trouble]: { balance: '0x1' } }
-      await refused(rpc('eth_call', { to: trouble }, 'latest', overrides), -32602, /overrides are not supported/)
-      await refused(rpc('eth_fillTransaction', { to: trouble }), -32601, /not available/)
-      await refused(rpc('eth_mining'), -32601, /^the method eth_mining does not exist\/is not available$/)
-      await refused(rpc('tempo_fundAddress', trouble), -32601, /does not exist/)
-      await refused(rpc('dev_fault', {}), -32601, /does not exist/)
-      await refused(rpc('eth_getBalance', 'alice'), -32602, /not an address: "alice"/)
-    })
   })
 
   suite('blocks', () => {
@@ -284,24 +217,6 @@ suite('the native chain', () => {
       const byIndex = (await rpc('eth_getTransactionByBlockNumberAndIndex', 'latest', '0x0')) as { hash: Hex }
       assert.equal(byIndex.hash, transactionHash)
       assert.equal(await rpc('eth_getTransactionByBlockHashAndIndex', block.hash, '0x1'), null)
-    })
-
-    test('the bloom filter holds what was logged', async () => {
-      const { logsBloom, logs } = await mined(alice, alice.sendTransaction({ to: trouble, data: data('count') }))
-      assert.ok(inBloom(logsBloom, logs[0]!.address))
-      assert.ok(logs[0]!.topics.every((topic) => inBloom(logsBloom, topic)))
-      assert.equal(inBloom(logsBloom, newAccount().address), false)
-      assert.equal((await alice.getBlock()).logsBloom, logsBloom)
-    })
-
-    test('the fee history has one fee more than blocks', async () => {
-      const history = await alice.getFeeHistory({ blockCount: 4, rewardPercentiles: [10, 50] })
-      assert.deepEqual(
-        [history.baseFeePerGas.length, history.gasUsedRatio.length, history.reward!.length, history.reward![0]!.length],
-        [5, 4, 4, 2],
-      )
-      const whole = (await rpc('eth_feeHistory', '0xffff', 'latest', [])) as { oldestBlock: Hex }
-      assert.equal(whole.oldestBlock, '0x0')
     })
 
     test('time goes forward when told to, and never back in the chain', async () => {
@@ -344,27 +259,5 @@ suite('the native chain', () => {
       assert.equal(await rpc('eth_getTransactionReceipt', transactionHash), null)
       assert.equal(await rpc('evm_revert', id), false)
     })
-
-    test('code can be planted, and the system can be asked to call', async () => {
-      const at = newAccount().address
-      await rpc('dev_setCode', at, troublemaker.runtime)
-      const hash = (await rpc('dev_systemCall', at, data('count'))) as Hex
-      const receipt = await alice.getTransactionReceipt({ hash })
-      assert.deepEqual([receipt.status, receipt.from], ['success', '0xfffffffffffffffffffffffffffffffffffffffe'])
-      assert.equal(await alice.readContract({ address: at, abi, functionName: 'counter' }), 1n)
-      assert.equal((await alice.getTransaction({ hash })).input, data('count'))
-      await refused(rpc('dev_systemCall', at, data('revertWithText')), -32000, /reverted/)
-      const forged = (await rpc('eth_getRawTransactionByHash', hash)) as Hex
-      await refused(send(forged), -32602, /not signed/)
-    })
   })
 })
-
-function inBloom(bloom: Hex, value: Hex): boolean {
-  const bits = Buffer.from(bloom.slice(2), 'hex')
-  const hash = Buffer.from(keccak256(value).slice(2), 'hex')
-  return [0, 2, 4].every((at) => {
-    const bit = hash.readUInt16BE(at) & 2047
-    return (bits[255 - (bit >> 3)]! & (1 << (bit & 7))) !== 0
-  })
-}

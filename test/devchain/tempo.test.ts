@@ -17,13 +17,10 @@ import {
   walletActions,
 } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
-import { Actions } from 'viem/tempo'
 import { tempoModerato } from 'viem/tempo/chains'
-import { testFeeManager } from '../../src/artifacts/TestFeeManager.ts'
 import { testTip20 } from '../../src/artifacts/TestTip20.ts'
 import { createDevChain, type DevChain } from '../../src/devchain/chain.ts'
 import { FEE_MANAGER_ADDRESS, NONCE_PRECOMPILE_ADDRESS, PATH_USD_ADDRESS } from '../../src/devchain/rules.ts'
-import { troublemaker } from '../artifacts/Troublemaker.ts'
 import { manualClock, newAccount, refused } from './support.ts'
 import { memo, memoTransfer, signSponsored, signTempo, signUnsponsored, tempoEnvelope } from './tempo-signing.ts'
 
@@ -122,14 +119,6 @@ suite('the tempo chain', () => {
       const priced = { ...call, gas: toHex(300_000), maxFeePerGas: toHex(20_000_000_000n) }
       await refused(rpc('eth_call', priced, 'latest'), 3, /^execution reverted/)
       assert.equal(await rpc('eth_call', call, 'latest'), '0x')
-    })
-
-    test('tokens and nothing are not valid recipients', async () => {
-      const payer = await funded()
-      for (const to of [token, '0x20C0000000000000000000000000000000000001', `0x${'0'.repeat(40)}`] as Address[]) {
-        const data = encodeFunctionData({ abi, functionName: 'transfer', args: [to, 1n] })
-        await refused(rpc('eth_call', { from: payer.address, to: token, data }), 3, /^execution reverted/)
-      }
     })
 
     test('allowances and permits work, memo or no memo', async () => {
@@ -257,63 +246,9 @@ suite('the tempo chain', () => {
       await refused(send(half), -32003, /^fee payer signature recovery failed$/)
       assert.equal(await balanceOf(payer.address), 100_000_000n)
     })
-
-    test('without a fee token in the transaction, the one the payer has chosen is used', async () => {
-      const second = '0x20c0000000000000000000000000000000000001'
-      await rpc('dev_setCode', second, testTip20.runtime)
-      const payer = await funded()
-      await rpc('dev_mintToken', second, payer.address, toHex(50_000_000n))
-      const choose = encodeFunctionData({ abi: testFeeManager.abi, functionName: 'setUserToken', args: [second] })
-      await send(signTempo(payer.key, { calls: [{ to: feeManager, data: choose }] }))
-      const before = await balanceOf(payer.address)
-      const raw = signTempo(payer.key, { nonce: 1n, feeToken: undefined, calls: [memoTransfer(shop, 5n)] })
-      const receipt = (await rpc('eth_sendRawTransactionSync', raw)) as { feeToken: Address }
-      assert.equal(receipt.feeToken, second)
-      assert.equal(before - (await balanceOf(payer.address)), 5n)
-    })
-
-    test('a fee token that is none is refused', async () => {
-      const payer = await funded()
-      for (const feeToken of [shop, '0x20c0000000000000000000000000000000000099'] as Address[]) {
-        await refused(
-          send(signTempo(payer.key, { feeToken, calls: [memoTransfer(shop, 1n)] })),
-          -32003,
-          /must be TIP-20 tokens$/,
-        )
-      }
-    })
-
-    test('too low a price, too little gas, and ether are refused', async () => {
-      const payer = await funded()
-      const fields = { calls: [memoTransfer(shop, 1n)] }
-      await refused(
-        send(signTempo(payer.key, { ...fields, maxFeePerGas: 1n })),
-        -32003,
-        /^max fee per gas less than block base fee/,
-      )
-      await refused(send(signTempo(payer.key, { ...fields, gas: 21_000n })), -32003, /^intrinsic gas too low/)
-      const withValue = { calls: [{ ...memoTransfer(shop, 1n), value: 1n }] }
-      await refused(send(signTempo(payer.key, withValue)), -32003, /^value transfer in Tempo Transaction not allowed$/)
-    })
   })
 
   suite('signatures', () => {
-    test('a P-256 key pays, and only for its own account', async () => {
-      const key = P256.randomPrivateKey()
-      const publicKey = P256.getPublicKey({ privateKey: key })
-      const unsigned = tempoEnvelope({ calls: [memoTransfer(shop, 250_000n)] })
-      const signature = P256.sign({ payload: TxEnvelopeTempo.getSignPayload(unsigned), privateKey: key })
-      const signed = (over: { r: bigint; s: bigint }) =>
-        TxEnvelopeTempo.serialize(unsigned, { signature: { type: 'p256', publicKey, prehash: false, signature: over } })
-      const address = OxAddress.fromPublicKey(publicKey)
-      await rpc('dev_mintToken', PATH_USD_ADDRESS, address, toHex(1_000_000n))
-      await refused(send(signed({ ...signature, r: signature.r + 1n })), -32003, /^invalid signature$/)
-      const before = await balanceOf(shop)
-      const receipt = await receiptOf(signed(signature))
-      assert.deepEqual([receipt.status, getAddress(receipt.from)], ['success', getAddress(address)])
-      assert.equal((await balanceOf(shop)) - before, 250_000n)
-    })
-
     test('a passkey (WebAuthn) pays', async () => {
       const key = P256.randomPrivateKey()
       const publicKey = P256.getPublicKey({ privateKey: key })
@@ -347,13 +282,6 @@ suite('the tempo chain', () => {
       const raw = TxEnvelopeTempo.serialize({ ...unsigned, keyAuthorization } as never, { signature: inner })
       await refused(send(raw), -32000, /^key authorizations are not supported by the dev chain$/)
     })
-
-    test('an unsigned envelope, a fee payer hand-off and noise are refused', async () => {
-      const unsigned = TxEnvelopeTempo.serialize(tempoEnvelope({ calls: [memoTransfer(shop, 1n)] }))
-      await refused(send(unsigned), -32602, /^transaction is not signed$/)
-      await refused(send('0x78c0'), -32003, /^transaction type not supported: 0x78$/)
-      await refused(send('0x76c0'), -32602, /not signed/)
-    })
   })
 
   suite('the rest', () => {
@@ -371,22 +299,6 @@ suite('the tempo chain', () => {
       await refused(send(rich), -32003, /^value transfer not allowed$/)
     })
 
-    test('the faucet leaves a transaction that a client can wait for', async () => {
-      const [hash] = (await rpc('tempo_fundAddress', newAccount().address)) as [Hex]
-      const receipt = await client.waitForTransactionReceipt({ hash, pollingInterval: 5 })
-      assert.equal(receipt.status, 'success')
-      assert.equal((await client.getTransaction({ hash })).hash, hash)
-    })
-
-    test('a contract is created by the first call of a batch', async () => {
-      const payer = await funded()
-      const receipt = await receiptOf(
-        signTempo(payer.key, { gas: 3_000_000n, calls: [{ data: troublemaker.bytecode }] }),
-      )
-      assert.equal(receipt.status, 'success')
-      assert.notEqual(await client.getCode({ address: receipt.contractAddress! }), undefined)
-    })
-
     test('the node fills in what a Tempo client leaves open', async () => {
       const payer = await funded()
       const request = { type: '0x76', from: payer.address, calls: [memoTransfer(shop, 1n)] }
@@ -399,20 +311,6 @@ suite('the tempo chain', () => {
         tx: Record<string, unknown>
       }
       assert.equal(sponsored['feeToken'], undefined)
-    })
-
-    test("viem's own Tempo actions work", async () => {
-      const payer = newAccount()
-      await rpc('tempo_fundAddress', payer.address)
-      const account = createClient({
-        account: payer,
-        chain: tempoModerato,
-        transport: custom(chain, { retryCount: 0 }),
-      })
-      const before = await balanceOf(shop)
-      const { receipt } = await Actions.token.transferSync(account, { token, to: shop, amount: 9n } as never)
-      assert.equal(receipt.status, 'success')
-      assert.equal((await balanceOf(shop)) - before, 9n)
     })
   })
 })

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
-import { rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { after, before, suite, type TestContext, test } from 'node:test'
 import { type Hex, toHex } from 'viem'
 import type { DevChain } from '../../src/devchain/chain.ts'
 import { type DevChainsOptions, startDevChains } from '../../src/devchain/chains.ts'
 import { USDC_ADDRESS } from '../../src/devchain/rules.ts'
-import { fundedWallet, newAccount, refused, tempFolder } from './support.ts'
+import { fundedWallet, newAccount, tempFolder } from './support.ts'
 
 async function start(t: TestContext, options: DevChainsOptions = {}) {
   const chains = await startDevChains(options)
@@ -29,18 +27,6 @@ suite('chains in a worker', () => {
     const wallet = await fundedWallet(native)
     const hash = await wallet.sendTransaction({ to: newAccount().address, value: 1n })
     assert.equal((await wallet.waitForTransactionReceipt({ hash })).status, 'success')
-  })
-
-  test('errors arrive with code, message and data', async () => {
-    const call = { method: 'eth_call', params: [{ to: USDC_ADDRESS, data: '0x12345678' }] }
-    const error = await native.request(call).then(
-      () => assert.fail('there is no such function'),
-      (error: Error & { code: unknown; data: unknown }) => error,
-    )
-    assert.ok(error instanceof Error)
-    assert.deepEqual([error.code, error.data], [3, '0x'])
-    await native.request({ method: 'dev_fault', params: [{ kind: 'lose', method: 'eth_chainId' }] })
-    await refused(native.request({ method: 'eth_chainId' }), 'ECONNRESET', /hang up/)
   })
 
   test('a burst of requests is carried out in the order in which it was sent', async () => {
@@ -88,23 +74,5 @@ suite('chains in a worker', () => {
     await first.close()
     const { native } = await start(t, { dataDir })
     assert.notEqual(await native.request({ method: 'eth_getTransactionReceipt', params: [hash] }), null)
-  })
-
-  test('a damaged journal is refused by name', async (t) => {
-    const damaged = tempFolder(t)
-    writeFileSync(join(damaged, 'chain-42431.journal'), 'not a journal at all, and long enough')
-    await refused(startDevChains({ dataDir: damaged }), 'devchain_corrupt', /chain-42431\.journal/)
-    // A failed start lets go of what it had opened.
-    rmSync(join(damaged, 'chain-42431.journal'))
-    await start(t, { dataDir: damaged })
-  })
-
-  test('after close every request is refused', async (t) => {
-    const chains = await start(t)
-    const pending = chains.native.request({ method: 'eth_chainId' })
-    await chains.close()
-    assert.equal(await pending, toHex(84532))
-    await refused(chains.tempo.request({ method: 'eth_chainId' }), 'devchain_stopped', /closed/)
-    await chains.close()
   })
 })

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import { readabilityOf } from '../../src/cli/doctor/readability.ts'
 import { visitTo } from '../../src/cli/doctor/visit.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
 import { operationsOf, readJson } from './documents.ts'
 import { run } from './program.ts'
-import { isUri, registryRules } from './registry.ts'
 
 // What graders, crawlers and gateways look for that no schema of theirs asks for.
 
@@ -68,13 +66,6 @@ test('programs that read for a model get the text, unless they name HTML', async
   assert.match((await as('Mozilla/5.0 (compatible; ClaudeBot/1.0)', '*/*'))!, /^text\/markdown/)
   assert.match((await as('Mozilla/5.0 (compatible; ClaudeBot/1.0)', 'text/html'))!, /^text\/html/)
   assert.match((await as('curl/8.0', '*/*'))!, /^text\/html/)
-})
-
-test('the entry for the MCP registry is what that takes', async () => {
-  const entry = await readJson<object>(`${shop.url}/.well-known/mcp/server.json`)
-  const validate = new Ajv2020({ strict: false, allErrors: true, formats: { uri: isUri } }).compile(registryRules)
-  assert.ok(validate(entry), JSON.stringify(validate.errors))
-  assert.equal(validate({ ...entry, name: 'sutler' }), false)
 })
 
 test('the home page tells search engines what is on sale; a name cannot leave the data', async () => {

@@ -10,7 +10,6 @@ import {
   validateDiscoveryExtensionSpec,
   withBazaar,
 } from '@x402/extensions/bazaar'
-import { validate } from 'mppx/discovery'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { systemRandom } from '../../src/base/id.ts'
 import { type RpcServer, serveRpc } from '../../src/devchain/server.ts'
@@ -36,14 +35,6 @@ after(async () => {
 })
 
 describe('mppx', () => {
-  test('discover validate: both contracts are valid discovery documents', async () => {
-    const { code, stdout } = await run('.bin/mppx', ['discover', 'validate', `${shop.url}/openapi.full.json`])
-    assert.equal(code, 0, stdout)
-    assert.match(stdout, /Discovery document is valid\./)
-    // What the command asks, without another start of it.
-    assert.deepEqual(validate(await readJson(`${shop.url}/openapi.json`)), [])
-  })
-
   type Check = { readonly label: string; readonly severity: string; readonly detail?: string }
   type Validation = {
     readonly discovery: { readonly checks: readonly Check[] }
@@ -128,13 +119,6 @@ describe('@agentcash/discovery, which x402scan and mppscan run', () => {
       assert.equal(authMode, 'paid', path)
       assert.equal(protocols?.length, 1, path)
     }
-  })
-
-  test('the command finds them too', async () => {
-    const { code, stdout } = await run('@agentcash/discovery/bin/discovery.js', ['discover', shop.url, '-v'])
-    assert.equal(code, 0, stdout)
-    assert.match(stdout, new RegExp(`Routes: +${paid.length}\n`))
-    assert.doesNotMatch(stdout, /warn|error:/i)
   })
 
   test('check: neither the document nor the live 402 of any paid route raises an error or a warning', async () => {

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { problemSchema } from '../../src/api/http/problem-body.ts'
 import { errorsMarkdown } from '../../src/api/pages/errors.ts'
 import { type ProblemCode, problems } from '../../src/base/problem.ts'
-import type { FreeRoute, PaidRoute, Route } from '../../src/domain/route.ts'
+import type { PaidRoute, Route } from '../../src/domain/route.ts'
 import { filledIn, fundedWallet, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { verifies } from '../support/verifies.ts'
@@ -198,13 +198,6 @@ describe('H-06: what may be kept', () => {
     assert.equal(again.status, 304)
     const personal = await fetch(`${shop.url}/catalog?nickname=Demo`)
     assert.equal(personal.headers.get('cache-control'), 'private, no-store')
-  })
-
-  test('no error and no status of a free row is ever stored', async () => {
-    for (const route of rows().filter((row): row is FreeRoute => row.kind === 'free' && row.path.includes('{'))) {
-      const response = await fetch(urlOf(route))
-      await assertRefused(response, 404, route.path.startsWith('/catalog') ? 'item_not_found' : 'payment_not_found')
-    }
   })
 })
 

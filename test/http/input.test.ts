@@ -31,32 +31,24 @@ async function codes(response: Response): Promise<readonly string[]> {
 describe('JSON', () => {
   const malformed: Readonly<Record<string, string | Uint8Array<ArrayBuffer>>> = {
     'half an object': '{"saleId":391',
-    'a comma too many': '{"saleId":391,}',
     'single quotes': "{'saleId':391}",
-    'a bare word': '{saleId:391}',
     NaN: '{"saleId":NaN}',
-    Infinity: '{"saleId":Infinity}',
     'a comment': '{"saleId":391}//x',
-    'data behind the end': '{"saleId":391}{"saleId":391}',
     'a leading zero': '{"saleId":0391}',
-    'a leading plus': '{"saleId":+391}',
     'a control character in a text': '{"beneficiary":"a\u0001"}',
     'a lone surrogate, escaped': '{"beneficiary":"\\ud800"}',
     'a byte order mark': Buffer.from('\ufeff{"saleId":391}'),
     'bytes that are not UTF-8': Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]),
     'an overlong encoding': Buffer.from([0x7b, 0x22, 0xc0, 0xaf, 0x22, 0x3a, 0x31, 0x7d]),
-    'a surrogate in UTF-8': Buffer.from([0x7b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d]),
     'UTF-16': Buffer.from('{"saleId":391}', 'utf16le'),
-    'nothing but spaces': ' '.repeat(40),
-    'an empty text between brackets': '{,}',
   }
-  for (const [what, body] of Object.entries(malformed)) {
-    test(`N-01: ${what} is no JSON`, async () => {
-      verifies('D3.2')
+  test('N-01: what is no JSON is refused', async () => {
+    verifies('D3.2')
+    for (const body of Object.values(malformed)) {
       const response = typeof body === 'string' ? await send(BUY, body) : await sendBytes(BUY, body)
       await assertRefused(response, 400, 'invalid_json')
-    })
-  }
+    }
+  })
 
   test('N-01: JSON that is no object matches no request', async () => {
     for (const body of ['[]', '1', '"x"', 'true', 'null'])
@@ -97,99 +89,41 @@ describe('JSON', () => {
 })
 
 describe('fields', () => {
-  const cases: readonly [string, string, unknown, ProblemCode][] = [
-    ...[0, -1, 101, 9_007_199_254_740_991].map((quantity): [string, string, unknown, ProblemCode] => [
-      'N-06',
-      BUY,
-      { ...lot, quantity },
-      'quantity_out_of_range',
-    ]),
-    ...[1.5, '1', true, null, 1e308].map((quantity): [string, string, unknown, ProblemCode] => [
-      'N-06',
-      BUY,
-      { ...lot, quantity },
-      'invalid_request',
-    ]),
-    ['N-06', BUY, `{"saleId":391,"beneficiary":"${DEAD}","quantity":1e400}`, 'invalid_request'],
-    ['N-06', BUY, `{"saleId":391,"beneficiary":"${DEAD}","quantity":9007199254740993}`, 'invalid_request'],
-    [
-      'N-06',
-      '/craft/x402/quote',
-      { type: 'burn', user: DEAD, nfts: [{ contract: DEAD, tokenId: '9'.repeat(79) }] },
-      'token_id_out_of_range',
+  // The fields of the craft routes have tests of their own.
+  const bad: Readonly<Record<string, readonly [path: string, body: unknown, code: ProblemCode][]>> = {
+    'N-06: a quantity is a whole number in its bounds': [
+      [BUY, { ...lot, quantity: 0 }, 'quantity_out_of_range'],
+      [BUY, { ...lot, quantity: 101 }, 'quantity_out_of_range'],
+      [BUY, { ...lot, quantity: 1.5 }, 'invalid_request'],
+      [BUY, { ...lot, quantity: '1' }, 'invalid_request'],
+      [BUY, `{"saleId":391,"beneficiary":"${DEAD}","quantity":1e400}`, 'invalid_request'],
+      [BUY, `{"saleId":391,"beneficiary":"${DEAD}","quantity":9007199254740993}`, 'invalid_request'],
     ],
-    [
-      'N-06',
-      '/craft/x402/quote',
-      { type: 'burn', user: DEAD, nfts: [{ contract: DEAD, tokenId: (2n ** 256n).toString() }] },
-      'token_id_out_of_range',
+    'N-06: an address has its length and its checksum, and is not zero': [
+      [BUY, { ...lot, beneficiary: '0x000000000000000000000000000000000000DeAd' }, 'bad_checksum'],
+      [BUY, { ...lot, beneficiary: `0x${'0'.repeat(40)}` }, 'invalid_beneficiary'],
+      [BUY, { ...lot, beneficiary: `0x${'0'.repeat(39)}` }, 'invalid_request'],
+      [BUY, { ...lot, beneficiary: `${DEAD}\n` }, 'invalid_request'],
     ],
-    [
-      'N-06',
-      '/craft/x402/quote',
-      { type: 'burn', user: DEAD, nfts: [{ contract: DEAD, tokenId: '9'.repeat(30_000) }] },
-      'token_id_out_of_range',
-    ],
-    [
-      'N-06',
-      '/craft/x402/quote',
-      { type: 'burn', user: DEAD, nfts: [{ contract: DEAD, tokenId: '-1' }] },
-      'invalid_request',
-    ],
-    [
-      'N-06',
-      '/craft/x402/quote',
-      {
-        type: 'burn',
-        user: DEAD,
-        nfts: [
-          { contract: DEAD, tokenId: '7' },
-          { contract: DEAD.toLowerCase(), tokenId: '007' },
+    'N-06: a name is short, and has no letters that nobody sees': [
+      ...['', 'x'.repeat(65), 'a\u202eb', 'a\u200bb', 'a\u0000b', 'a\nb', '\ufeffa'].map(
+        (nickname): [string, unknown, ProblemCode] => [
+          '/shop/x402/buy',
+          { itemId: 'keys:5', nickname },
+          'invalid_request',
         ],
-      },
-      'duplicate_nft',
+      ),
+      ['/shop/x402/buy', { itemId: 'a\u0000b', nickname: 'Ada' }, 'invalid_request'],
     ],
-    ['N-06', '/craft/x402/quote', { type: 'burn', user: DEAD, nfts: [] }, 'invalid_request'],
-    [
-      'N-06',
-      '/craft/x402/quote',
-      { type: 'burn', user: DEAD, nfts: Array.from({ length: 21 }, (_, i) => ({ contract: DEAD, tokenId: `${i}` })) },
-      'invalid_request',
-    ],
-    ['N-06', BUY, { ...lot, beneficiary: '0x000000000000000000000000000000000000DeAd' }, 'bad_checksum'],
-    ['N-06', BUY, { ...lot, beneficiary: `0x${'0'.repeat(40)}` }, 'invalid_beneficiary'],
-    ['N-06', BUY, { ...lot, beneficiary: `0x${'0'.repeat(39)}` }, 'invalid_request'],
-    ['N-06', BUY, { ...lot, beneficiary: `${DEAD}\n` }, 'invalid_request'],
-    ...['0', '01', '1.0', '-1', '1e3', ''].map((amount): [string, string, unknown, ProblemCode] => [
-      'N-06',
-      '/craft/x402/quote',
-      { type: 'accelerate', user: DEAD, amount },
-      'invalid_request',
-    ]),
-    [
-      'N-06',
-      '/craft/x402/quote',
-      { type: 'accelerate', user: DEAD, amount: (2n ** 256n).toString() },
-      'invalid_request',
-    ],
-    ['N-06', '/craft/x402/quote', { type: 'accelerate', user: DEAD, amount: '9'.repeat(30_000) }, 'invalid_request'],
-    ['N-06', '/shop/x402/buy', { itemId: 'a\u0000b', nickname: 'Ada' }, 'invalid_request'],
-    ...['', 'x'.repeat(65), 'x'.repeat(10_000), 'a\u202eb', 'a\u200bb', 'a\u0000b', 'a\nb', '\ufeffa'].map(
-      (nickname): [string, string, unknown, ProblemCode] => [
-        'N-06',
-        '/shop/x402/buy',
-        { itemId: 'keys:5', nickname },
-        'invalid_request',
-      ],
-    ),
-  ]
-  for (const [row, path, body, code] of cases) {
-    const shown = (typeof body === 'string' ? body : JSON.stringify(body)).slice(0, 90)
-    test(`${row}: ${path} ${shown} is ${code}`, async () => {
+  }
+  for (const [rule, cases] of Object.entries(bad)) {
+    test(rule, async () => {
       verifies('D3.3', 'D9.1')
-      const response = await send(path, body)
-      assert.equal(response.status, 400)
-      assert.ok((await codes(response)).includes(code))
+      for (const [path, body, code] of cases) {
+        const response = await send(path, body)
+        assert.equal(response.status, 400)
+        assert.ok((await codes(response)).includes(code), JSON.stringify(body))
+      }
     })
   }
 
@@ -210,28 +144,6 @@ describe('fields', () => {
       'recipient_not_found',
     )
     assert.notEqual((await send('/shop/x402/buy', { itemId: 'keys:5', nickname: '😀'.repeat(64) })).status, 400)
-  })
-
-  test('N-06: exactly one recipient, and a payer only where the protocol proves one', async () => {
-    const recipients = { nickname: 'Demo', address: DEAD, payer: DEAD }
-    const names = Object.keys(recipients) as (keyof typeof recipients)[]
-    for (const rail of ['x402', 'mpp'] as const) {
-      const known = names.filter((name) => name !== 'payer' || rail === 'mpp')
-      for (let mask = 0; mask < 8; mask++) {
-        const chosen = names.filter((_, index) => mask & (1 << index))
-        const body = { itemId: 'keys:5', ...Object.fromEntries(chosen.map((name) => [name, recipients[name]])) }
-        const response = await send(`/shop/${rail}/buy`, body)
-        const isRight = chosen.length === 1 && known.includes(chosen[0]!)
-        if (isRight) assert.notEqual(response.status, 400, `${rail} ${chosen}`)
-        else assert.equal(response.status, 400, `${rail} ${chosen}`)
-      }
-    }
-  })
-
-  test('N-06: a transaction is the same in capitals and small letters', async () => {
-    const hash = `0x${'aB'.repeat(32)}`
-    for (const spelling of [hash, hash.toLowerCase(), `0x${hash.slice(2).toUpperCase()}`])
-      await assertRefused(await fetch(`${shop.url}/payments/${spelling}`), 404, 'payment_not_found')
   })
 
   test('N-02: no text keeps a pattern busy: a slow one would hold up this very test', async () => {

@@ -115,38 +115,6 @@ for (const { under, payer } of rails) {
         assert.equal(count, 1n)
       })
     })
-
-    test('that joins a repeated payment header to one line, nothing is taken', async () => {
-      const body = newLot()
-      const credential = await under.pay(shop, buyer, await fetch(shop.url + path, post(body)))
-      const twice = (lines: Lines) =>
-        pairs(lines).flatMap(([name, value]) =>
-          name.toLowerCase() === under.header ? [name, `${value}, ${value}`] : [name, value],
-        )
-      await withProxy({ forward: twice }, async (url) => {
-        const count = await paid(async () => {
-          const response = await fetch(url + path, post(body, { [under.header]: credential }))
-          assert.equal(response.status, 400)
-          assert.equal(((await response.json()) as { code: string }).code, 'ambiguous_payment')
-        })
-        assert.equal(count, 0n)
-      })
-      // The credential is as good as before.
-      assert.equal((await fetch(shop.url + path, post(body, { [under.header]: credential }))).status, 200)
-    })
-
-    test('that leaves the payment out, the price is asked for again and nothing is taken', async () => {
-      const body = newLot()
-      const credential = await under.pay(shop, buyer, await fetch(shop.url + path, post(body)))
-      await withProxy({ forward: (lines) => without(lines, under.header) }, async (url) => {
-        const count = await paid(async () => {
-          const response = await fetch(url + path, post(body, { [under.header]: credential }))
-          assert.equal(response.status, 402)
-          assert.equal(((await response.json()) as { payment: { taken: unknown } }).payment.taken, false)
-        })
-        assert.equal(count, 0n)
-      })
-    })
   })
 }
 

@@ -78,14 +78,6 @@ describe('a payment in the wrong place', () => {
     assert.match(detail, /X-PAYMENT.*version 1.*PAYMENT-SIGNATURE/)
     assert.ok(answer.headers.get('payment-required'))
   })
-
-  test('plain JSON in the header is told to be encoded, and is not called two payments', async () => {
-    const { code, detail } = await refusalIn(
-      await fetch(urlOf('x402'), post(lot(), { 'payment-signature': '{"x402Version":2,"payload":{}}' })),
-    )
-    assert.equal(code, 'payment_payload_invalid')
-    assert.match(detail, /plain JSON; encode it as base64/)
-  })
 })
 
 describe('a wrong EIP-712 domain', () => {
@@ -107,16 +99,6 @@ describe('a wrong EIP-712 domain', () => {
     )
     assert.deepEqual([status, code], [402, 'payment_verification_failed'])
     assert.match(detail, /EIP-712 domain: name is USDC, not USD Coin; version is 2, not 1/)
-  })
-
-  test('its chain is told', async () => {
-    const { detail } = await signedFor((accepted) => Object.assign(accepted, { network: 'eip155:8453' }))
-    assert.match(detail, /chainId is 84532, not 8453/)
-  })
-
-  test('one that nobody guesses is told what it should be', async () => {
-    const { detail } = await signedFor((_accepted, extra) => Object.assign(extra, { name: 'Monopoly' }))
-    assert.match(detail, /domain is USDC, version 2, chain 84532, 0x036CbD53842c5426634e7929541eC2318f3dCF7e/)
   })
 })
 

@@ -141,11 +141,6 @@ test('P-06: a hostile name in the catalog stays in its own field, as it is', asy
   assert.equal(JSON.stringify(await listed()), before)
 })
 
-test('tools/list is the same text for everybody, and only the id differs', async () => {
-  const text = async (id: string | number) => JSON.stringify((await rpc(mcp, 'tools/list', {}, { id })).body)
-  assert.equal(await text('"}evil'), (await text(7)).replace('"id":7', '"id":"\\"}evil"'))
-})
-
 describe('official schemas', () => {
   const ok = (body: RpcAnswer['body']) => body.result
   const ways: readonly [what: string, definition: Definition, method: string, params: JsonObject][] = [
@@ -202,10 +197,6 @@ describe('official schemas', () => {
     assert.equal(officialFault('2025-11-25', 'InitializeResult', ok((await rpc(mcp, 'initialize', params)).body)), null)
     const discovered = await rpc(mcp, 'server/discover', {}, { era: 'modern' })
     assert.equal(officialFault('2026-07-28', 'DiscoverResult', ok(discovered.body)), null)
-  })
-  test('the schemas can find a fault', () => {
-    assert.notEqual(officialFault('2025-11-25', 'CallToolResult', { content: [{ type: 'text' }] }), null)
-    assert.notEqual(officialFault('2026-07-28', 'ListToolsResult', { tools: [] }), null)
   })
 })
 

@@ -176,22 +176,7 @@ test('the error of the MPP draft comes only when a legacy client asks for it', a
 })
 
 const impossible = [
-  {
-    what: 'an unknown argument',
-    input: { ...buy('0x00000000000000000000000000000000000000aa'), color: 'red' },
-    says: /unknown_property.*\/color/,
-  },
   { what: 'a missing argument', input: { saleId: LOT }, says: /invalid_request.*\/beneficiary/ },
-  {
-    what: 'a quantity of none',
-    input: buy('0x00000000000000000000000000000000000000aa', 0),
-    says: /quantity_out_of_range/,
-  },
-  {
-    what: 'a lot that does not exist',
-    input: { ...buy('0x00000000000000000000000000000000000000aa'), saleId: 7 },
-    says: /sale_not_found/,
-  },
   {
     what: 'a lot that is sold out',
     input: { ...buy('0x00000000000000000000000000000000000000aa'), saleId: 398 },
@@ -287,12 +272,6 @@ test('a challenge of the HTTP route buys nothing here, and one of the tool buys 
 
 const forgeries: readonly { what: string; rail: 'x402' | 'mpp'; forge: (value: never) => unknown }[] = [
   { what: 'an x402 payment that is no object', rail: 'x402', forge: () => 7 },
-  { what: 'an x402 payment of junk text', rail: 'x402', forge: () => '%%%' },
-  {
-    what: 'an x402 payment without its authorization',
-    rail: 'x402',
-    forge: ({ payload: _payload, ...rest }: { payload: unknown }) => rest,
-  },
   {
     what: 'an x402 payment to somebody else',
     rail: 'x402',
@@ -309,34 +288,13 @@ const forgeries: readonly { what: string; rail: 'x402' | 'mpp'; forge: (value: n
       resource: { ...value.resource, url: 'mcp://tool/craft_burn' },
     }),
   },
-  {
-    what: 'an x402 payment with a foreign signature',
-    rail: 'x402',
-    forge: (value: { payload: object }) => ({
-      ...value,
-      payload: { ...value.payload, signature: `0x${'11'.repeat(65)}` },
-    }),
-  },
   { what: 'an MPP credential that is no object', rail: 'mpp', forge: () => 'junk' },
-  {
-    what: 'an MPP credential without a challenge',
-    rail: 'mpp',
-    forge: ({ challenge: _challenge, ...rest }: { challenge: unknown }) => rest,
-  },
   {
     what: 'an MPP challenge with a smaller amount',
     rail: 'mpp',
     forge: (value: { challenge: { request: object } }) => ({
       ...value,
       challenge: { ...value.challenge, request: { ...value.challenge.request, amount: '1' } },
-    }),
-  },
-  {
-    what: 'an MPP challenge with a later end',
-    rail: 'mpp',
-    forge: (value: { challenge: object }) => ({
-      ...value,
-      challenge: { ...value.challenge, expires: '2099-01-01T00:00:00.000Z' },
     }),
   },
   {
@@ -428,15 +386,4 @@ test('the status of a purchase is found by everything that a buyer may still hol
     assert.equal(purchase.status, 'confirmed')
     assert.deepEqual(purchase.nfts, nfts)
   }
-})
-
-test('credentials are never logged', async () => {
-  const buyer = await fundedWallet(shop)
-  const { meta } = await askAndPay(buy(buyer.address), withX402(buyer))
-  const mpp = await askAndPay(buy(buyer.address), withMpp(buyer))
-  const { payload } = meta['x402/payment'] as { payload: { signature: string } }
-  const credential = mpp.meta['org.paymentauth/credential'] as { payload: { signature: string } }
-  const all = logged.join('')
-  for (const secret of [payload.signature, credential.payload.signature])
-    assert.equal(all.includes(secret.slice(2, 40)), false)
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
@@ -159,3 +160,114 @@ test('promtool has nothing against the figures', { skip: withoutPromtool }, asyn
   const { code, said } = promtool(['check', 'metrics'], (await readFigures(shop)).text)
   assert.deepEqual([code, said], [0, ''])
 })
+
+const RULES = 'deploy/prometheus/sutler.rules.yml'
+type Change = readonly [series: string, value: number]
+
+/** What rings when these figures stand there. A counter goes on growing as it grew. */
+const alarms: readonly (readonly [rings: string, ...changes: Change[]])[] = [
+  ['SutlerDown', ['up', 0]],
+  ['SutlerSellsNothing', ['sutler_ready', 0]],
+  ['SutlerPartPaused', ['sutler_selling{surface="sale",rail="x402"}', 0]],
+  ['SutlerGameDown', ['sutler_troubles_open{kind="game"}', 1]],
+  ['SutlerAttentionNeeded', ['sutler_troubles_open{kind="attention"}', 1]],
+  ['SutlerOutsideFailing', ['sutler_outside_requests_total{service="game",outcome="failed"}', 9]],
+  ['SutlerWalletLow', ['sutler_wallet_low{role="minter",chain="84532",unit="wei"}', 1]],
+  ['SutlerFloatShort', ['sutler_liabilities_usd{network="eip155:84532"}', 1e9]],
+  ['SutlerNodeDown', ['sutler_rpc_node_up{chain="84532",node="2"}', 0]],
+  ['SutlerNodesDisagree', ['sutler_rpc_disagreements_total{chain="84532"}', 99]],
+  ['SutlerNodeSlow', ['sutler_rpc_request_seconds_bucket{chain="84532",node="2",le="+Inf"}', 1e6]],
+  ['SutlerOrderStuck', ['sutler_oldest_open_order_seconds', 1_000]],
+  ['SutlerOutcomeUnknown', ['sutler_unknown_outcomes', 1]],
+  ['SutlerRefundStuck', ['sutler_refunds_open', 1]],
+  ['SutlerPaymentMissing', ['sutler_missing_settlements{state="missing"}', 1]],
+  ['SutlerStrayMoneyHeld', ['sutler_stray_arrivals{state="held"}', 1]],
+  ['SutlerWorkerLag', ['sutler_worker_lag_seconds', 60]],
+  ['SutlerWebhookUntold', ['sutler_webhook_oldest_seconds{endpoint="whk_1"}', 4_000]],
+  ['SutlerStoreCrowded', ['sutler_store_connections{state="awaited"}', 3]],
+  ['SutlerTransactionsRevert', ['sutler_transactions_total{chain="84532",outcome="reverted"}', 99]],
+  ['SutlerErrors', ['sutler_http_request_seconds_count{method="GET",route="/catalog",status="500"}', 99]],
+  ['SutlerLimitsHit', ['sutler_rate_limited_total{allowance="read"}', 999]],
+  ['SutlerEventLoopSlow', ['sutler_event_loop_delay_p99_seconds', 1]],
+]
+
+test('each alarm rings by its figure and no other does; a healthy shop is quiet', {
+  skip: withoutPromtool,
+}, async () => {
+  assert.deepEqual(
+    alarms.map(([name]) => name).toSorted(),
+    [...read(RULES).matchAll(/- alert: (\w+)/g)].map(([, name]) => name!).toSorted(),
+  )
+  // What no rule names would only be carried along.
+  const words = new Set(read(RULES).match(/\w+/g))
+  const all = samplesOf((await readFigures(shop)).text)
+  const healthy = new Map([...all].filter(([series]) => words.has(/^\w+/.exec(series)![0])))
+  // On a busy machine it is not.
+  healthy.set('sutler_event_loop_delay_p99_seconds', 0.01)
+  healthy.set('up', 1)
+  const tests = [...alarms.map(([rings, ...changes]) => judged(healthy, changes, rings)), judged(healthy, [])]
+  const folder = mkdtempSync(join(tmpdir(), 'sutler-rules-'))
+  const files = [
+    { evaluation_interval: '2m', tests },
+    { evaluation_interval: '10m', tests: [judgedForDays()] },
+  ].map((part, at) => {
+    const file = join(folder, `${at}.yml`)
+    writeFileSync(file, JSON.stringify({ rule_files: [join(root, RULES)], ...part }))
+    return file
+  })
+  const { code, said } = promtool(['test', 'rules', ...files])
+  rmSync(folder, { recursive: true })
+  assert.equal(code, 0, said)
+})
+
+function samplesOf(text: string): Map<string, number> {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+  )
+}
+
+/** As Prometheus would have scraped it: five minutes of health, then more than half an hour with these figures. */
+function judged(healthy: ReadonlyMap<string, number>, changes: readonly Change[], rings?: string) {
+  const during = new Map([...healthy, ...changes])
+  const input_series = [...during].map(([series, value]) => {
+    const first = healthy.get(series)
+    const growth = /_(total|count|bucket)\b/.test(series) ? value - (first ?? 0) : 0
+    const [, name, labels] = /^(\w+)(?:\{(.*)\})?$/.exec(series)!
+    const target = 'job="sutler",instance="one"'
+    const start = first === undefined ? '_x4' : `${plain(first)}+0x4`
+    return {
+      series: `${name}{${labels ? `${labels},${target}` : target}}`,
+      values: `${start} ${plain(value)}+${plain(growth)}x36`,
+    }
+  })
+  const expr = 'count by (alertname) (ALERTS{alertstate="firing"}) > bool 0'
+  const exp_samples = rings ? [{ labels: `{alertname="${rings}"}`, value: 1 }] : []
+  return {
+    name: rings ?? 'healthy',
+    interval: '1m',
+    input_series,
+    promql_expr_test: [{ expr, eval_time: '40m', exp_samples }],
+  }
+}
+
+/** One payment is lost after a day, and another one two days later: nobody is woken for longer than a day by either. */
+function judgedForDays() {
+  const series = 'sutler_missing_settlements{state="lost",job="sutler",instance="one"}'
+  const expr = 'count(ALERTS{alertname="SutlerPaymentMissing",alertstate="firing"}) or vector(0)'
+  const at = (hours: number, value: number) => ({
+    expr,
+    eval_time: `${hours}h`,
+    exp_samples: [{ labels: '{}', value }],
+  })
+  return {
+    name: 'what is lost',
+    interval: '4m',
+    input_series: [{ series, values: '_x359 1x719 2x719' }],
+    promql_expr_test: [at(23, 0), at(25, 1), at(47, 1), at(50, 0), at(73, 1), at(95, 1), at(98, 0)],
+  }
+}
+
+function plain(value: number): string {
+  return Number.isInteger(value) ? value.toLocaleString('en', { useGrouping: false }) : value.toFixed(9)
+}

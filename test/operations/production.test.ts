@@ -189,12 +189,4 @@ describe('a production that was given nothing but its configuration', () => {
       ],
     )
   })
-
-  test('counts what it does', async () => {
-    const figures = await (await operator('/metrics')).text()
-    for (const rail of ['x402', 'mpp'])
-      assert.match(figures, new RegExp(`sutler_orders_total\\{surface="sale",rail="${rail}",status="confirmed"\\} 1`))
-    assert.match(figures, /sutler_wallet_balance\{role="treasury",chain="42431",.*unit="token"\} \d/)
-    assert.match(figures, /sutler_webhook_pending\{endpoint="whk_\w+"\} 0/)
-  })
 })

@@ -4,9 +4,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import * as z from 'zod'
 import { defaultLimits } from '../../src/config/limits.ts'
 import { asQuery } from '../../src/domain/query.ts'
-import { atMostOneRecipient, exactlyOneRecipient, listingFields } from '../../src/domain/recipient.ts'
+import { exactlyOneRecipient } from '../../src/domain/recipient.ts'
 import { rails } from '../../src/rails/rails.ts'
-import { reportSchema } from '../../src/surfaces/gateway/schema.ts'
 import { recipientKinds, shopBuyFields } from '../../src/surfaces/shop/schema.ts'
 
 const wallet = '0x00000000000000000000000000000000000000aa'
@@ -42,25 +41,3 @@ for (const { name: rail, privileges } of rails) {
     })
   }
 }
-
-test('a listing prints that it takes one identifier at most', () => {
-  const schema = atMostOneRecipient(listingFields(defaultLimits))
-  const { accepts } = printed(schema)
-  for (const body of [
-    {},
-    { nickname: 'Ada' },
-    { payer: wallet },
-    { nickname: 'Ada', payer: wallet },
-    { colour: 'red' },
-  ])
-    assert.equal(accepts(body), schema.safeParse(body).success)
-})
-
-test('a report prints the pattern of the interface and takes no other property', () => {
-  const { document, accepts } = printed(reportSchema)
-  const { txHash } = document.properties as Record<string, { pattern?: string }>
-  assert.equal(txHash?.pattern, '^0x[0-9a-fA-F]{64}$')
-  const fine = { userId: 'u', txHash: `0x${'Ab'.repeat(32)}` }
-  assert.equal(accepts(fine), true)
-  assert.equal(accepts({ ...fine, note: 1 }), false)
-})

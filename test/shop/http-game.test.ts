@@ -134,31 +134,6 @@ for (const fault of ['answer_lost', 'slow', 'no_dedupe'] as const) {
   })
 }
 
-test('a request that never arrived is sent again, but not before it can no longer arrive', async () => {
-  failDeliveryWith('request_lost')
-  const first = studio.calls.length
-  const response = buy()
-  // The backend is asked, has not received it, and is asked again until the request's life is over.
-  await until(() => studio.calls.slice(first).filter((call) => call.startsWith('GET /deliveries')).length >= 1)
-  studio.fault = null
-  const purchase = await bought(await response)
-  assert.equal(given(purchase.orderId).length, 1)
-  const deliveries = studio.calls.slice(first).filter((call) => call.includes('/deliveries'))
-  assert.deepEqual([deliveries[0], deliveries[1]], ['POST /deliveries', 'GET /deliveries/{orderId}'])
-  assert.equal(deliveries.at(-1), 'POST /deliveries')
-})
-
-test('F-06: a backend that goes away after payment is tried again when it is back', async () => {
-  const gone = Promise.withResolvers<void>()
-  onCalled = () => studio.hangUp().then(gone.resolve)
-  const response = buy()
-  await gone.promise
-  await studio.restart()
-  await studio.listenAgain()
-  const purchase = await bought(await response)
-  assert.equal(given(purchase.orderId).length, 1)
-})
-
 for (const fault of ['wrong_player', 'wrong_quantity'] as const) {
   test(`F-06: an answer with the ${fault.replace('_', ' ')} is an alarm, and the money goes back`, async () => {
     const buyer = await fundedWallet(shop)

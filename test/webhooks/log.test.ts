@@ -6,10 +6,9 @@ import type { Database, Queryable } from '../../src/store/db.ts'
 import { lastPosition, readEvents } from '../../src/store/events.ts'
 import { claim, release } from '../../src/store/jobs.ts'
 import { finishQueue, nextDeliveries, replayDeliveries } from '../../src/store/webhooks/deliveries.ts'
-import { deleteEndpoint, insertEndpoint, queueKind, setEndpointState } from '../../src/store/webhooks/endpoints.ts'
+import { insertEndpoint, queueKind, setEndpointState } from '../../src/store/webhooks/endpoints.ts'
 import { pumpEvents } from '../../src/webhooks/pump.ts'
 import { newWebhookSecret } from '../../src/webhooks/sign.ts'
-import { copyStore } from '../support/copy-store.ts'
 import { engines, openStore, type TestStore } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
@@ -152,46 +151,6 @@ for (const engine of engines) {
         await finishQueue(db, again!, again!.payload)
       }
     })
-
-    test('what is replayed while a queue is being finished is not forgotten', async () => {
-      const { db } = store
-      const id = await addEndpoint(db)
-      await insertEvent(db, 'a', 1)
-      await pumpEvents(db)
-      const [queue] = await claim(db, { kinds: [queueKind(id)], limit: 1, leaseSeconds: 60 })
-      await db.query(`update webhook_deliveries set state = 'delivered'`)
-      const range = { after: 0n, through: 1_000_000n, which: 'all' } as const
-      assert.equal(await db.transaction((tx) => replayDeliveries(tx, id, range)), 1)
-      assert.equal(await finishQueue(db, queue!, queue!.payload), false)
-    })
-
-    test('a removed endpoint takes its log and its queues along', async () => {
-      const { db } = store
-      const id = await addEndpoint(db)
-      await insertEvent(db, 'a', 1)
-      await pumpEvents(db)
-      assert.equal(await db.transaction((tx) => deleteEndpoint(tx, id)), true)
-      assert.equal(await db.transaction((tx) => deleteEndpoint(tx, id)), false)
-      assert.deepEqual(await deliveriesOf(db, id), [])
-      assert.deepEqual(await claim(db, { kinds: [queueKind(id)], limit: 9, leaseSeconds: 60 }), [])
-    })
-
-    test('a copy of the store goes on with the same positions and the same event ids', async () => {
-      const { db } = store
-      await insertEvent(db, 'a', 1)
-      await insertEvent(db, 'a', 2)
-      await pumpEvents(db)
-      const target = await openStore(engine)
-      await copyStore(db, target.db)
-      await insertEvent(target.db, 'a', 3)
-      await pumpEvents(target.db)
-      assert.deepEqual((await readEvents(target.db, 0n, 9)).slice(0, 2), await readEvents(db, 0n, 9))
-      assert.deepEqual(
-        (await readEvents(target.db, 2n, 9)).map(({ position, sequence }) => [position, sequence]),
-        [[3n, 3]],
-      )
-      await target.drop()
-    })
   })
 }
 
@@ -224,29 +183,6 @@ describe('a late commit', () => {
     )
     assert.equal(await lastPosition(db), 2n)
     await store.drop()
-  })
-
-  test('of a stranger on the same server holds nothing up', async () => {
-    const [store, stranger] = [await openStore('postgres'), await openStore('postgres')]
-    const written = Promise.withResolvers<void>()
-    const mayCommit = Promise.withResolvers<void>()
-    const busy = stranger.db.transaction(async (tx) => {
-      await insertEvent(tx, 'elsewhere', 1)
-      written.resolve()
-      await mayCommit.promise
-    })
-    await written.promise
-    await insertEvent(store.db, 'a', 1)
-    // This is why positions are given instead of going by transaction ids: those belong to the whole server.
-    const { rows } = await store.db.query<{ is_held_up: boolean }>(
-      'select pg_current_xact_id() > pg_snapshot_xmin(pg_current_snapshot()) as is_held_up',
-    )
-    assert.equal(rows[0]!.is_held_up, true)
-    await pumpEvents(store.db)
-    assert.equal((await readEvents(store.db, 0n, 9)).length, 1)
-    mayCommit.resolve()
-    await busy
-    await Promise.all([store.drop(), stranger.drop()])
   })
 })
 

@@ -11,7 +11,6 @@ import { until } from '../support/until.ts'
 import { type NameServer, startNameServer } from './name-server.ts'
 
 const IPV4 = '93.184.216.34'
-const IPV6 = '2606:4700:4700:0:0:0:0:1111'
 
 let server: NameServer
 afterEach(() => server.stop())
@@ -79,18 +78,6 @@ describe('W-05: a receiver whose name server is silent', () => {
 })
 
 describe('the name of a receiver', () => {
-  test('has all addresses that its name servers tell', async () => {
-    server = await startNameServer(({ type }) => (type === 'A' ? [IPV4, '10.0.0.1'] : [IPV6]))
-    const addresses = await createResolve({ servers: [server.address], askSystem: askNobody })('hooks.example')
-    assert.deepEqual(addresses.toSorted(), ['10.0.0.1', '2606:4700:4700::1111', IPV4])
-  })
-
-  test('is known when only one family of addresses is told', async () => {
-    server = await startNameServer(({ type }) => (type === 'A' ? [IPV4] : 'refused'))
-    const resolve = createResolve({ servers: [server.address], askSystem: askNobody })
-    assert.deepEqual(await resolve('hooks.example'), [IPV4])
-  })
-
   test('is not looked for elsewhere when its name servers will not tell', async () => {
     server = await startNameServer(() => 'refused')
     const resolve = createResolve({ servers: [server.address], askSystem: askNobody })

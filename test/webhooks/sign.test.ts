@@ -24,13 +24,6 @@ test('W-02: the official verifier takes our signature, and refuses another body,
   assert.throws(() => new Webhook(newWebhookSecret(systemRandom).reveal()).verify(body, headers))
 })
 
-test('W-02: our signature is the official one, byte for byte', () => {
-  const secret = newWebhookSecret(systemRandom)
-  const at = new Date(now())
-  const headers = signedHeaders({ id: 'evt_1', body, atMs: at.getTime() }, [secret])
-  assert.equal(headers['webhook-signature'], new Webhook(secret.reveal()).sign('evt_1', at, body))
-})
-
 test('W-02: the vector of the specification', () => {
   const secret = new Secret('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')
   const headers = signedHeaders(
