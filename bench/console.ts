@@ -108,23 +108,21 @@ async function fill({ store }: TestShop, orders: number): Promise<void> {
     insert into refunds (id, order_id, amount, recipient, reason, requested_by, created_at, completed_at)
     select 'rfd_' || id, id, amount, payer, 'x', 'automatic', created_at, created_at from orders where status = 'refunded'`)
   await run(`
-    insert into order_sums (span, at, rail, network, asset, surface, good, item, opened, settled, gross, delivered)
-    select s.span, date_trunc(s.unit, created_at, 'UTC'), rail, network, asset, surface, good,
-           case s.span when 'item' then coalesce(input ->> 'itemId', input ->> 'saleId', '') else '' end,
-           count(*), count(*), sum(amount), count(*)
+    insert into order_sums (at, rail, network, asset, surface, good, item, opened, settled, gross, delivered, refunded, returned)
+    select date_trunc('hour', created_at, 'UTC'), rail, network, asset, surface, good,
+           coalesce(input ->> 'itemId', input ->> 'saleId', ''), count(*), count(*), sum(amount), count(*), 0, 0
     from orders
-    cross join (values ('hour', 'hour'), ('day', 'day'), ('item', 'day')) as s (span, unit)
     where status in ('confirmed', 'refunded')
-    group by 1, 2, 3, 4, 5, 6, 7, 8`)
+    group by 1, 2, 3, 4, 5, 6, 7`)
   await run(`
     insert into events (position, subject, sequence, type, data, created_at)
     select 1000000 + row_number() over (order by created_at), id, 1,
            case when status = 'refunded' then 'refund.completed' else 'order.confirmed' end, '{}', created_at
     from orders`)
   await run(`
-    insert into event_tail (id, position)
-    select true, max(position) from events
-    on conflict (id) do update set position = excluded.position`)
+    insert into event_tail (id, position, summed)
+    select true, max(position), max(position) from events
+    on conflict (id) do update set position = excluded.position, summed = excluded.summed`)
   await run(`insert into tills (id, first_block, checked_block) values ('bench/asset/till', 1, 1)`)
   await run(`
     insert into arrivals (id, till, transaction, log_index, block_number, sender, amount, state, order_id, found_at)
@@ -132,9 +130,9 @@ async function fill({ store }: TestShop, orders: number): Promise<void> {
     from orders where payment_tx is not null`)
   await run(`insert into players (id, nickname) select 'ply_' || i, 'player ' || i from generate_series(1, 5000) i`)
   await run(`
-    insert into funnel_counts (span, at, surface, rail, code, asked, example)
-    select span, date_trunc(span, now(), 'UTC') - n * ('1 ' || span)::interval, s, r, c, 100, 'x'
-    from unnest(array['hour', 'day']) span, generate_series(0, 1440) n, unnest(array['sale', 'shop', 'gateway', 'craft']) s, unnest(array['x402', 'mpp']) r,
+    insert into funnel_counts (at, surface, rail, code, asked, example)
+    select date_trunc('hour', now(), 'UTC') - n * interval '1 hour', s, r, c, 100, 'x'
+    from generate_series(0, 1440) n, unnest(array['sale', 'shop', 'gateway', 'craft']) s, unnest(array['x402', 'mpp']) r,
          unnest(array['payment_required', 'payment_expired', 'insufficient_funds', 'sold_out', 'item_unavailable']) c`)
   for (const table of ['orders', 'events', 'arrivals', 'order_sums', 'funnel_counts', 'refunds', 'players'])
     await run(`analyze ${table}`)

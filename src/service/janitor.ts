@@ -1,11 +1,8 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Database } from '../store/db.ts'
-import { forgetFunnel } from '../store/funnel.ts'
 import { claim, enqueue, release } from '../store/jobs.ts'
-import { forgetHours } from '../store/orders/sums.ts'
 import { deleteIdleExposures, deleteStep, type Retained, retained } from '../store/retention.ts'
-import { forgetWalletUse } from '../store/wallets.ts'
 
 type JanitorParts = {
   readonly database: Database
@@ -29,8 +26,6 @@ const LEASE_SECONDS = 300
 const PAUSE_MS = 50
 /** Steps of one kind in one round: 20,000 rows a minute, which is more than a shop can write. */
 const STEPS_MAX = 1_000
-/** No chart by the hour goes back further; days are kept for ever. */
-const HOURS_MS = 62 * 86_400_000
 /** Nothing moved by an order that was never paid, and strangers can make many of them. */
 const UNPAID_MS = 6 * 3_600_000
 
@@ -52,9 +47,6 @@ export function createJanitor({ database, clock, log, keepMs, onDeleted }: Janit
     const now = clock.now()
     for (const what of retained) await sweepOne(what, now - (what === 'unpaid' ? UNPAID_MS : keepMs), stop)
     await deleteIdleExposures(database)
-    await forgetHours(database, now - HOURS_MS)
-    await forgetFunnel(database, now - HOURS_MS)
-    await forgetWalletUse(database, now - HOURS_MS)
   }
 
   async function loop(): Promise<void> {

@@ -7,9 +7,9 @@ import { coinOf } from '../config/networks.ts'
 import { readHeld } from '../store/attention.ts'
 import { readLiabilities } from '../store/figures.ts'
 import { readFunnel } from '../store/funnel.ts'
-import { deliveryTimes, sumsByGood, sumsByRail, sumsByTime } from '../store/orders/sums.ts'
 import { readShelfNames } from '../store/shelf-names.ts'
 import { readCurrencies } from '../store/shop-terms.ts'
+import { deliveryTimes, sumsByGood, sumsByRail, sumsByTime } from '../store/sums.ts'
 import { readReports } from '../store/tills/scan.ts'
 import { readKeptWallets } from '../store/wallets.ts'
 import type { DeskParts } from './desk-parts.ts'
@@ -45,7 +45,7 @@ function sumDesk({ database, clock, tally }: DeskParts): SumDesk {
     now: clock.now,
     refresh: tally.flush,
     byTime: (span, question) => sumsByTime(database, span, question),
-    byRail: (span, question) => sumsByRail(database, span, question),
+    byRail: (question) => sumsByRail(database, question),
     times: (question) => deliveryTimes(database, question),
     funnel: (span, question) => readFunnel(database, span, question),
     currencies: () => readCurrencies(database),

@@ -6,8 +6,9 @@ import type { SurfaceName } from '../domain/good.ts'
 import type { RailName } from '../domain/rail.ts'
 import type { Database } from '../store/db.ts'
 import { addFunnel, type FunnelHits } from '../store/funnel.ts'
-import { addUpOrders } from '../store/orders/sums.ts'
 import { recordShelfNames } from '../store/shelf-names.ts'
+import { addUpOrders } from '../store/sums.ts'
+import { pumpEvents } from '../webhooks/pump.ts'
 
 /** Counts who is asked to pay and who is refused, for all replicas together. Never in the way: it neither waits nor fails. */
 export type Tally = {
@@ -62,6 +63,7 @@ export function createTally({ database, clock, log, shelves }: TallyParts): Tall
     // What was not counted keeps no sum of orders waiting.
     const counted = write()
     await Promise.allSettled([counted])
+    await pumpEvents(database)
     await addUpOrders(database)
     await counted
   }

@@ -23,13 +23,12 @@ export type FunnelCount = Pick<FunnelHits, 'at' | 'code' | 'count' | 'example'> 
 const ASKED = 'payment_required'
 
 const ADD = statement(`
-  insert into funnel_counts (span, at, surface, rail, code, asked, example)
-  select span, date_trunc(span, at, 'UTC'), surface, rail, code, sum(count), max(example)
+  insert into funnel_counts (at, surface, rail, code, asked, example)
+  select date_trunc('hour', at, 'UTC'), surface, rail, code, sum(count), max(example)
   from jsonb_to_recordset($1::jsonb) as h (at timestamptz, surface text, rail text, code text, count bigint, example text)
-  cross join unnest(array['hour', 'day']) as span
-  group by 1, 2, 3, 4, 5
-  order by 1, 2, 3, 4, 5
-  on conflict (span, at, surface, rail, code) do update
+  group by 1, 2, 3, 4
+  order by 1, 2, 3, 4
+  on conflict (at, surface, rail, code) do update
   set asked = funnel_counts.asked + excluded.asked,
       example = coalesce(excluded.example, funnel_counts.example)`)
 
@@ -41,10 +40,9 @@ export async function addFunnel(queryable: Queryable, hits: readonly FunnelHits[
 }
 
 const READ = statement<{ at: Date; code: string; count: string; example: string | null }>(`
-  select at, code, sum(asked) as count, max(example) as example
+  select date_trunc($3, at, 'UTC') as at, code, sum(asked) as count, max(example) as example
   from funnel_counts
-  where span = $3
-    and at >= $1
+  where at >= $1
     and at < $2
     and ($4::text is null or rail = $4)
     and ($5::text is null or surface = $5)
@@ -70,13 +68,4 @@ export async function readFunnel(
     count: Number(count),
     isRefusal: row.code !== ASKED,
   }))
-}
-
-const FORGET = statement(`
-  delete from funnel_counts
-  where (span, at, surface, rail, code) in (
-    select span, at, surface, rail, code from funnel_counts where span = 'hour' and at < $1 limit 200)`)
-
-export async function forgetFunnel(queryable: Queryable, before: number): Promise<void> {
-  await queryable.query(FORGET, [new Date(before)])
 }

@@ -135,11 +135,12 @@ const ARRIVALS = statement<Gone>(`
   select count(*)::int as gone
   from deleted`)
 
-const TROUBLES = statement<Gone>(`
+const olderRows = (table: string, time: string) =>
+  statement<Gone>(`
   with deleted as (
-    delete from troubles
-    where id in (select id from troubles where ended_at < $1 order by ended_at limit ${STEP_ROWS})
-    returning id
+    delete from ${table}
+    where ctid in (select ctid from ${table} where ${time} < $1 limit ${STEP_ROWS} for update skip locked)
+    returning 1
   )
   select count(*)::int as gone
   from deleted`)
@@ -151,7 +152,15 @@ const IDLE_EXPOSURES = statement(`
     select payer, network from exposures where open_orders = 0 limit ${STEP_ROWS} for update skip locked)
     and open_orders = 0`)
 
-const STEPS = { unpaid: UNPAID, events: EVENTS, sends: SENDS, arrivals: ARRIVALS, troubles: TROUBLES }
+const STEPS = {
+  unpaid: UNPAID,
+  events: EVENTS,
+  sends: SENDS,
+  arrivals: ARRIVALS,
+  troubles: olderRows('troubles', 'ended_at'),
+  funnel: olderRows('funnel_counts', 'at'),
+  wallets: olderRows('wallet_use', 'at'),
+}
 
 export type Retained = keyof typeof STEPS
 

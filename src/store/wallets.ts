@@ -119,11 +119,3 @@ function perDayOf(used: bigint, knownDays: number): bigint | null {
   const days = Math.min(USE_DAYS, Math.max(1, knownDays))
   return (used * 1000n) / BigInt(Math.round(days * 1000))
 }
-
-const FORGET = statement(`
-  delete from wallet_use
-  where at < $1`)
-
-export async function forgetWalletUse(queryable: Queryable, before: number): Promise<void> {
-  await queryable.query(FORGET, [new Date(before)])
-}

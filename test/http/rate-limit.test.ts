@@ -74,7 +74,7 @@ const countOf = (answers: Map<number, Response[]>, status: number) => answers.ge
 
 /** What a replica writes and reads by itself, however many ask. */
 const BEHIND =
-  /outbox|event|watch|witnesses|replicas|reconcil|lot_notes|sales_pauses|funnel_counts|shelf_names|order_sums|order_moves|wallets/i
+  /outbox|event|watch|witnesses|replicas|reconcil|lot_notes|sales_pauses|funnel_counts|shelf_names|order_sums|wallets/i
 
 describe('calls', () => {
   const clock = leapingClock()

@@ -5,9 +5,9 @@ import type { JsonObject } from '../../base/json.ts'
 import { formatSigned, formatUsd, usd } from '../../base/money.ts'
 import { Problem } from '../../base/problem.ts'
 import { titleOf } from '../../domain/purchase-summary.ts'
-import type { OrderSum, SoldThing, SumQuestion } from '../../store/orders/sums.ts'
 import type { ShelfNames } from '../../store/shelf-names.ts'
 import type { Currencies } from '../../store/shop-terms.ts'
+import type { OrderSum, SoldThing, SumQuestion } from '../../store/sums.ts'
 import type { KeptWallet } from '../../store/wallets.ts'
 import { type OperatorRoute, operator } from './route.ts'
 import { presentSum, type SumDesk } from './summary-rows.ts'
@@ -80,7 +80,7 @@ async function rowsBy(desk: MoneyDesk, by: 'day' | 'rail' | 'good', period: SumQ
       const key = isoTime(at).slice(0, 10)
       return row(key, key, sum)
     })
-  if (by === 'rail') return (await desk.byRail('day', period)).map((sum) => row(sum.rail, sum.rail, sum))
+  if (by === 'rail') return (await desk.byRail(period)).map((sum) => row(sum.rail, sum.rail, sum))
   const sold = await desk.byGood(period)
   const nameOf = await desk.names(sold.map(({ surface, item }) => ({ surface, id: item })))
   return sold.map(({ surface, good, item, ...sum }) => {

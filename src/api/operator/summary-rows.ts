@@ -3,8 +3,8 @@ import { isoTime } from '../../base/clock.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { formatSigned, formatUsd, usd } from '../../base/money.ts'
 import type { FunnelCount } from '../../store/funnel.ts'
-import type { OrderSum, SumQuestion } from '../../store/orders/sums.ts'
 import type { Currencies } from '../../store/shop-terms.ts'
+import type { OrderSum, SumQuestion } from '../../store/sums.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 export type SumDesk = {
@@ -12,8 +12,8 @@ export type SumDesk = {
   /** Adds what has happened since to what is kept. */
   refresh(): Promise<void>
   byTime(span: 'hour' | 'day', question: SumQuestion): Promise<readonly (OrderSum & { readonly at: number })[]>
-  byRail(span: 'hour' | 'day', question: SumQuestion): Promise<readonly OrderSum[]>
-  times(question: SumQuestion): Promise<(percent: number) => number | null>
+  byRail(question: SumQuestion): Promise<readonly OrderSum[]>
+  times(question: SumQuestion): Promise<{ readonly p50: number | null; readonly p95: number | null }>
   funnel(span: 'hour' | 'day', question: SumQuestion): Promise<readonly FunnelCount[]>
   currencies(): Promise<Currencies>
 }
@@ -57,7 +57,7 @@ async function summarize(desk: SumDesk, name: keyof typeof windows): Promise<Jso
   const earlier = { from: from - (to - from), to: from }
   const [steps, before, times, counts, currencyOf] = await Promise.all([
     desk.byTime(window.span, { from, to }),
-    desk.byRail(window.span, earlier),
+    desk.byRail(earlier),
     desk.times({ from, to }),
     desk.funnel(window.span, { from, to }),
     desk.currencies(),
@@ -77,7 +77,7 @@ async function summarize(desk: SumDesk, name: keyof typeof windows): Promise<Jso
     window: name,
     [window.span === 'hour' ? 'hours' : 'days']: buckets,
     totals: currencyTotals(steps, before, currencyOf),
-    delivery: { p50Ms: times(50), p95Ms: times(95) },
+    delivery: { p50Ms: times.p50, p95Ms: times.p95 },
     funnel: funnelSteps(steps, counts),
     refusals: refusalsOf(counts),
     asOf: isoTime(now),
@@ -116,8 +116,6 @@ function mergedSums(sums: readonly OrderSum[]): readonly OrderSum[] {
       settled: count(({ settled }) => settled),
       gross: money(({ gross }) => gross),
       delivered: count(({ delivered }) => delivered),
-      failed: count(({ failed }) => failed),
-      expired: count(({ expired }) => expired),
       refunded: count(({ refunded }) => refunded),
       returned: money(({ returned }) => returned),
     }

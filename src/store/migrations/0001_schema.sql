@@ -197,11 +197,12 @@ create table events (
 create index events_unplaced on events (id) where position is null;
 create index events_type on events (type, position desc) where position is not null;
 
--- Where the event log ends, and how far it has been forgotten. The one row is made with the first event; a process that appends holds its lock.
+-- Where the event log ends, how far its beginning is deleted, and how far it is added to the sums of orders. The one row is made with the first event; a process that appends holds its lock.
 create table event_tail (
   id        boolean primary key default true check (id),
   position  bigint not null,
-  forgotten bigint not null default 0
+  forgotten bigint not null default 0,
+  summed    bigint not null default 0
 );
 
 create table webhook_endpoints (
@@ -617,50 +618,9 @@ create trigger audit_not_emptied before truncate on audit
   for each statement execute function keep_audit();
 
 -- ── figures ──
--- Each step of each order, until it is added to the sums. An insert waits for nothing; a row of sums that every order wrote to would be waited
--- for by all of them.
-create table order_moves (
-  id       bigint generated always as identity primary key,
-  status   text not null,
-  moved_at timestamptz not null,
-  -- From the payment to the goods, where this step is the goods.
-  took_ms  bigint,
-  rail     text not null,
-  network  text not null,
-  asset    text not null,
-  surface  text not null,
-  good     text not null,
-  item     text not null,
-  amount   numeric(78, 0) not null
-);
-
-create function note_order_move() returns trigger language plpgsql as $$
-begin
-  insert into order_moves (status, moved_at, took_ms, rail, network, asset, surface, good, item, amount)
-  values (
-    new.status,
-    case when tg_op = 'INSERT' then new.created_at else new.updated_at end,
-    case when new.status = 'confirmed' then greatest(0, extract(epoch from new.updated_at - new.created_at) * 1000)::bigint end,
-    new.rail, new.network, new.asset, new.surface, new.good,
-    coalesce(new.input ->> 'itemId', new.input ->> 'saleId', ''),
-    new.amount);
-  return null;
-end
-$$;
-create trigger orders_opened
-  after insert on orders
-  for each row
-  execute function note_order_move();
-create trigger orders_moved
-  after update of status on orders
-  for each row
-  when (old.status is distinct from new.status)
-  execute function note_order_move();
-
--- By hour and by day (UTC) of when it happened, and by day for each thing that was sold. What came in and what went back are both of the day on
--- which they moved, as on the chain.
+-- What orders came to, by hour (UTC) and thing sold, made of the log of events. What came in and what went back are both of the hour in which
+-- they moved, as on the chain.
 create table order_sums (
-  span      text not null check (span in ('hour', 'day', 'item')),
   at        timestamptz not null,
   rail      text not null,
   network   text not null,
@@ -668,30 +628,17 @@ create table order_sums (
   surface   text not null,
   good      text not null,
   item      text not null,
-  opened    bigint not null default 0,
-  settled   bigint not null default 0,
-  gross     numeric not null default 0,
-  delivered bigint not null default 0,
-  failed    bigint not null default 0,
-  expired   bigint not null default 0,
-  refunded  bigint not null default 0,
-  returned  numeric not null default 0,
-  primary key (span, at, rail, network, asset, surface, good, item)
+  opened    bigint not null,
+  settled   bigint not null,
+  gross     numeric not null,
+  delivered bigint not null,
+  refunded  bigint not null,
+  returned  numeric not null,
+  primary key (at, rail, network, asset, surface, good, item)
 );
 
--- How long buyers waited, by hour: four steps for each doubling of the time.
-create table delivery_times (
-  at      timestamptz not null,
-  rail    text not null,
-  surface text not null,
-  step    integer not null,
-  orders  bigint not null,
-  primary key (at, rail, surface, step)
-);
-
--- Who was asked to pay, and who was refused, by all replicas, by hour and by day.
+-- Who was asked to pay, and who was refused, by all replicas, by hour.
 create table funnel_counts (
-  span    text not null check (span in ('hour', 'day')),
   at      timestamptz not null,
   surface text not null,
   rail    text not null,
@@ -699,7 +646,7 @@ create table funnel_counts (
   asked   bigint not null,
   -- What one of them was told.
   example text,
-  primary key (span, at, surface, rail, code)
+  primary key (at, surface, rail, code)
 );
 
 -- What is wrong now, over all replicas: one row from its begin to its end, and an event for each of both.
