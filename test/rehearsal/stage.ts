@@ -54,7 +54,7 @@ export async function openStage(): Promise<Stage> {
   const owner = privateKeyToAccount(generatePrivateKey())
   const [till, wallet] = [generatePrivateKey(), generatePrivateKey()].map((key) => privateKeyToAccount(key).address)
   const values = {
-    ...{ USER: 'mara', SHOP_URL: url, NETWORKS: 'base-sepolia,tempo-moderato', NODES: networks.nodes, TILL: till! },
+    ...{ USER: 'mara', SHOP_URL: url, NETWORKS: 'base-sepolia,tempo-moderato', NODES: networks.nodes, PAY_TO: till! },
     ...{ OWNER: owner.address, DATABASE_URL: database.url, CONTACT: 'shop@studio.test', CRAFT_TOKEN: 'Ember:EMBER' },
     ...{ COLLECTIONS: game.collection, PASS_URI: 'https://studio.test/pass.json', PLAYER: 'Nell', WALLET: wallet! },
     PORTS: ports.join(' '),
