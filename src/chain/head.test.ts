@@ -9,9 +9,9 @@ function chainOf(seconds: readonly number[]) {
   let asked = 0
   const request = async (_method: string, [tag]: readonly string[]) => {
     asked++
-    return { timestamp: `0x${seconds[Number(tag)]!.toString(16)}` }
+    return { number: '0x0', timestamp: `0x${seconds[Number(tag)]!.toString(16)}` }
   }
-  return { rpc: { chainId: 1, request, second: null } as unknown as Rpc, asked: () => asked }
+  return { rpc: { chainId: 1, request } as unknown as Rpc, asked: () => asked }
 }
 
 test('the newest block that is not later than a moment is found, whichever it is', async () => {

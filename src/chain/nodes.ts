@@ -10,7 +10,7 @@ export type RpcNode = {
   head: NodeHead | null
   /** It did not answer a moment ago: as long as something is left it is asked last. */
   muted: Countdown
-  /** Its newest block lies behind that of another: what it says is of the past. */
+  /** Its newest block lies behind that of another, or is not known while that of another is: what it says may be of the past. */
   isBehind: boolean
 }
 
@@ -75,9 +75,8 @@ export function createNodes(transports: readonly RpcTransport[], clock: Clock): 
       const newestMs = Math.min(best.timestampMs, clock.now())
       for (const node of all)
         node.isBehind =
-          node.head !== null &&
-          best.number - node.head.number > BLOCKS_BEHIND_MAX &&
-          newestMs - node.head.timestampMs > MS_BEHIND_MAX
+          node.head === null ||
+          (best.number - node.head.number > BLOCKS_BEHIND_MAX && newestMs - node.head.timestampMs > MS_BEHIND_MAX)
     },
   }
 }

@@ -2,8 +2,7 @@ import type { Address, Hash } from '../base/address.ts'
 import { type Clock, countdown } from '../base/clock.ts'
 import type { Hex } from '../base/hex.ts'
 import { Problem } from '../base/problem.ts'
-import { blockTag } from './block-tag.ts'
-import { type Rpc, RpcError } from './rpc.ts'
+import type { Rpc } from './rpc.ts'
 import { LARGE_ANSWER_BYTES_MAX } from './transport.ts'
 
 export type EvmLog = {
@@ -51,48 +50,10 @@ export async function readReceipt(
   return raw === null ? null : receiptIn(raw, hash)
 }
 
-/** What each node shows by itself. */
-export function readReceipts(
-  rpc: Rpc,
-  hash: Hash,
-  answerBytesMax = LARGE_ANSWER_BYTES_MAX,
-): Promise<readonly (RawReceipt | null | undefined)[]> {
-  return rpc.everyone<RawReceipt | null>('eth_getTransactionReceipt', [hash], answerBytesMax)
-}
-
-/**
- * From whichever node has it, for what was mined long ago: many keep the last blocks only, and say of all before that there is nothing. For nobody who
- * waits for something to be mined. One that has the block and not the transaction in it has forgotten nothing: the other shows what the chain has dropped.
- */
-export async function recallReceipt(rpc: Rpc, hash: Hash): Promise<Receipt | null> {
-  const shown = await readReceipt(rpc, hash)
-  if (shown || rpc.second === null) return shown
-  const others = await readReceipts(rpc, hash)
-  const recalled = others.map((raw) => (raw ? receiptIn(raw, hash) : null)).find((one) => one !== null) ?? null
-  if (!recalled || (await isToCome(rpc, recalled)) || (await isDenied(rpc, recalled))) return null
-  return recalled
-}
-
-/** Has the first node not come yet to the block in which another one shows a transaction? Then it has not thrown it away. */
-async function isToCome(rpc: Rpc, { blockNumber }: Pick<Receipt, 'blockNumber'>): Promise<boolean> {
-  return BigInt(await rpc.request<Hex>('eth_blockNumber')) < blockNumber
-}
-
-type BlockBody = { readonly hash: Hash; readonly transactions: readonly Hash[] }
-
-/** Does the first node have the block in which another one shows a transaction, without it? */
-async function isDenied(
-  rpc: Rpc,
-  { blockNumber, blockHash, transactionHash }: Pick<Receipt, 'blockNumber' | 'blockHash' | 'transactionHash'>,
-): Promise<boolean> {
-  const question = [blockTag(blockNumber), false]
-  const asked = rpc.request<BlockBody | null>('eth_getBlockByNumber', question, LARGE_ANSWER_BYTES_MAX)
-  const block = await asked.catch((error: unknown) => {
-    if (error instanceof RpcError) return null
-    throw error
-  })
-  if (block === null) return false
-  return block.hash !== blockHash || !block.transactions.some((one) => one.toLowerCase() === transactionHash)
+/** What each node shows by itself; undefined for those that gave no answer. */
+export async function readReceipts(rpc: Rpc, hash: Hash): Promise<readonly (Receipt | null | undefined)[]> {
+  const shown = await rpc.everyone<RawReceipt | null>('eth_getTransactionReceipt', [hash], LARGE_ANSWER_BYTES_MAX)
+  return shown.map((raw) => raw && receiptIn(raw, hash))
 }
 
 /** The receipt that holds this very log. Throws while it is not shown: a node that is behind says nothing about what stands beside the log. */
@@ -105,12 +66,6 @@ export async function receiptAround(
   return receipt
 }
 
-/** All that a payment is judged by. */
-export function fingerprint({ succeeded, blockNumber, blockHash, from, logs }: Receipt): string {
-  const said = logs.map(({ address, topics, data }) => [address, ...topics, data].join())
-  return [succeeded, blockNumber, blockHash, from, ...said].join('|').toLowerCase()
-}
-
 /** The chain answered, and not with what it showed before. */
 class NotShown extends Problem {
   constructor(transaction: Hash) {
@@ -119,7 +74,7 @@ class NotShown extends Problem {
 }
 
 /** A receipt of something else is none. */
-export function receiptIn(raw: RawReceipt, hash: Hash): Receipt | null {
+function receiptIn(raw: RawReceipt, hash: Hash): Receipt | null {
   if (raw.transactionHash.toLowerCase() !== hash.toLowerCase()) return null
   return {
     transactionHash: raw.transactionHash.toLowerCase() as Hash,
@@ -138,7 +93,7 @@ const BEAT_MS = 150
 
 /**
  * Asks soon, then less often, until `read` answers or `waitMs` has passed. Local chains answer at the first call. Those who have waited for a
- * while ask at one beat, so that their questions go out together (`rpc-batches.ts`).
+ * while ask at one beat, so that their questions go out together (`transport.ts`).
  */
 export async function pollUntil<Found>(
   clock: Clock,

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { systemClock } from '../base/clock.ts'
 import { isProblem } from '../base/problem.ts'
-import { AnswerTooLarge, ChainSilent, createRpc, httpTransport, RpcError } from './rpc.ts'
-import { type RpcRequest, type RpcTransport, TooLarge } from './transport.ts'
+import { AnswerTooLarge, ChainSilent, createRpc, RpcError } from './rpc.ts'
+import { httpTransport, type RpcRequest, type RpcTransport, TooLarge } from './transport.ts'
 
 const answers = (result: unknown, calls: string[] = []): RpcTransport => {
   return async ({ method }: RpcRequest) => {
@@ -93,14 +93,14 @@ describe('several endpoints', () => {
     test(`E38: an answer of more than ${how} is asked of the next one, and nobody is muted for it`, async () => {
       const rpc = rpcOf(node, answers('0x1'))
       assert.equal(await rpc.request('eth_getLogs'), '0x1')
-      assert.equal(rpc.doubtful(), 0)
+      assert.ok(rpc.standing().every(({ isUp }) => isUp))
       await assert.rejects(rpcOf(node, silent).request('eth_getLogs'), AnswerTooLarge)
     })
 
   test('words about the size of a search say nothing about a transaction', async () => {
     const rpc = rpcOf(tooMany)
     await assert.rejects(rpc.request('eth_sendRawTransaction'), ChainSilent)
-    assert.equal(rpc.doubtful(), 1)
+    assert.equal(rpc.standing().filter(({ isUp }) => !isUp).length, 1)
   })
 
   test('M-18: an endpoint of another chain is never listened to', async () => {

@@ -1,11 +1,8 @@
-import http from 'node:http'
-import https from 'node:https'
 import { type Clock, msSince } from '../base/clock.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import { type ChainMeter, noChainMeter } from './chain-meter.ts'
 import { createNodes, type NodeHead, type NodeStanding, type Nodes, type RpcNode, UNMUTED } from './nodes.ts'
-import { inBatches, isSend, OddAnswer } from './rpc-batches.ts'
-import { ANSWER_BYTES_MAX, type RpcRequest, type RpcTransport, TooLarge } from './transport.ts'
+import { type RpcRequest, type RpcTransport, SEND, TooLarge } from './transport.ts'
 
 /** Speaks JSON-RPC with one chain. A refusal by the node is an RpcError, no answer at all a ChainSilent, one that is too long an AnswerTooLarge. */
 export type Rpc = {
@@ -13,19 +10,15 @@ export type Rpc = {
   request<Result = unknown>(method: string, params?: readonly unknown[], answerBytesMax?: number): Promise<Result>
   /** The newest block. Where there are several nodes all are asked, and one that lags is not listened to until it has caught up. */
   newest(): Promise<NodeHead>
+  /** The oldest of the newest blocks of all nodes that may be asked from now on: what is asked as of it, each of them can tell. */
+  shared(): Promise<NodeHead>
   /** What each node says by itself, believed or not; undefined for those that gave no answer. */
   everyone<Result = unknown>(
     method: string,
     params?: readonly unknown[],
     answerBytesMax?: number,
   ): Promise<readonly (Result | undefined)[]>
-  /** Each node by itself, believed or not, for what takes more than one question. */
-  each(): readonly Rpc[]
-  /** Asks all but the node that `request` asks first; null where there is only one. */
-  readonly second: Rpc | null
-  /** How many of the nodes were silent or behind when they were last asked. */
-  doubtful(): number
-  /** How each of them stood then. */
+  /** How each of them stood when it was last asked. */
   standing(): readonly NodeStanding[]
   /** Counts that nodes did not show the same where they had to. */
   disagreed(): void
@@ -95,34 +88,32 @@ export function createRpc({ chainId, transports, clock, meter = noChainMeter }: 
     node.head = headOf(await askOne<RawHead>(node, { method: 'eth_getBlockByNumber', params: ['latest', false] }))
   }
 
-  function over(members: () => readonly RpcNode[], second: Rpc | null): Rpc {
-    const ask = <Result>(question: Question) =>
-      askInTurn(members(), (node) => askOne<Result>(node, question), { chainId, method: question.method })
-    return {
-      chainId,
-      request: (method, params, answerBytesMax) => ask({ method, params, answerBytesMax }),
-      async newest() {
-        if (nodes.all.length === 1)
-          return headOf(await ask<RawHead>({ method: 'eth_getBlockByNumber', params: ['latest', false] }))
-        await survey(nodes, clock, askHead)
-        const head = members().find((node) => !nodes.isMuted(node))?.head
-        if (!head) throw new ChainSilent(chainId, 'eth_getBlockByNumber', null)
-        return head
-      },
-      everyone: <Result>(method: string, params?: readonly unknown[], answerBytesMax?: number) =>
-        Promise.all(
-          nodes.all.map((node) => askOne<Result>(node, { method, params, answerBytesMax }).catch(() => undefined)),
-        ),
-      each: () => nodes.all.map((node) => over(() => [node], null)),
-      second,
-      doubtful: () => nodes.standing().filter(({ isUp }) => !isUp).length,
-      standing: nodes.standing,
-      disagreed: () => meter.disagreed(chainId),
-    }
+  const ask = <Result>(question: Question) =>
+    askInTurn(nodes.inOrder(), (node) => askOne<Result>(node, question), { chainId, method: question.method })
+
+  /** The heads of those that may be asked, best first. */
+  async function heads(): Promise<readonly NodeHead[]> {
+    if (nodes.all.length === 1)
+      return [headOf(await ask<RawHead>({ method: 'eth_getBlockByNumber', params: ['latest', false] }))]
+    await survey(nodes, clock, askHead)
+    const awake = nodes.inOrder().filter((node) => !nodes.isMuted(node))
+    const shown = [...awake, ...nodes.inOrder().filter(nodes.isMuted)].flatMap(({ head }) => head ?? [])
+    if (awake.length === 0 || shown.length === 0) throw new ChainSilent(chainId, 'eth_getBlockByNumber', null)
+    return shown
   }
 
-  const second = transports.length < 2 ? null : over(() => nodes.inOrder().slice(1), null)
-  return over(nodes.inOrder, second)
+  return {
+    chainId,
+    request: (method, params, answerBytesMax) => ask({ method, params, answerBytesMax }),
+    newest: async () => (await heads())[0]!,
+    shared: async () => (await heads()).reduce((oldest, head) => (head.number < oldest.number ? head : oldest)),
+    everyone: <Result>(method: string, params?: readonly unknown[], answerBytesMax?: number) =>
+      Promise.all(
+        nodes.all.map((node) => askOne<Result>(node, { method, params, answerBytesMax }).catch(() => undefined)),
+      ),
+    standing: nodes.standing,
+    disagreed: () => meter.disagreed(chainId),
+  }
 }
 
 /**
@@ -160,7 +151,7 @@ async function askInTurn<Result>(
       // Another node may use fewer words, or have a higher limit.
       if (isTooLarge(error, method)) tooLarge = error
       // Whoever was silent may have taken it, whatever the next one says.
-      else if (isWord(error) && !(method === 'eth_sendRawTransaction' && silence !== undefined)) throw error
+      else if (isWord(error) && !(method === SEND && silence !== undefined)) throw error
       silence = error
     }
   }
@@ -239,85 +230,6 @@ const GATEWAY_WORDS = /rate limit|request limit|too many requests|timed out|time
 function isGateways({ code, message, data }: RpcError): boolean {
   if (typeof data === 'string' || /revert/i.test(message)) return false
   return GATEWAY_CODES.has(code) || GATEWAY_WORDS.test(message)
-}
-
-/** The other side closed a kept connection just as it was used: nobody has read the question. */
-class StaleConnection extends Error {}
-
-/**
- * HTTP with kept connections. Node's `http` costs about half the CPU of `fetch` per call, and a purchase makes several. A question that
- * met a stale connection is asked again on another one; a send never is, because a repeated send is for the journal to decide.
- */
-export function httpTransport(
-  url: string,
-  timeoutMs: number,
-  headers: Readonly<Record<string, string>> = {},
-): RpcTransport {
-  const { protocol } = new URL(url)
-  const client = protocol === 'https:' ? https : http
-  const agent = new client.Agent({ keepAlive: true, maxSockets: 64 })
-  const ask = (letter: RpcRequest | readonly RpcRequest[], answerBytesMax = ANSWER_BYTES_MAX) =>
-    new Promise<unknown>((resolve, reject) => {
-      const body = JSON.stringify(letter)
-      // The whole answer must be here by then: a limit on silence alone would wait for ever for one that drips.
-      const timer = setTimeout(() => request.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
-      const request = client.request(
-        url,
-        {
-          method: 'POST',
-          agent,
-          headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers },
-        },
-        (response) => {
-          const chunks: Buffer[] = []
-          let size = 0
-          response.on('data', (chunk: Buffer) => {
-            size += chunk.length
-            if (size > answerBytesMax)
-              request.destroy(new TooLarge(`the answer is too large: more than ${answerBytesMax} bytes`))
-            else chunks.push(chunk)
-          })
-          response.on('error', reject)
-          response.on('end', () => {
-            const { statusCode = 0 } = response
-            if (statusCode === 429 || statusCode >= 500) return reject(new OddAnswer(`status ${statusCode}`))
-            try {
-              resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')))
-            } catch (cause) {
-              reject(new OddAnswer(`status ${statusCode}, and the body is not JSON`, { cause }))
-            }
-          })
-          response.on('close', () => clearTimeout(timer))
-        },
-      )
-      request.on('error', (error: NodeJS.ErrnoException) => {
-        clearTimeout(timer)
-        const isStale = request.reusedSocket && error.code === 'ECONNRESET'
-        reject(isStale ? new StaleConnection(error.message, { cause: error }) : error)
-      })
-      request.end(body)
-    })
-  return inBatches((letter, answerBytesMax) =>
-    ask(letter, answerBytesMax).catch((error: unknown) => {
-      if (!(error instanceof StaleConnection) || isSend(letter)) throw error
-      return ask(letter, answerBytesMax)
-    }),
-  )
-}
-
-/** In-process chains (an EIP-1193 provider), used by the sandbox and by tests. */
-export function providerTransport(provider: {
-  request(call: { method: string; params: unknown[] }): Promise<unknown>
-}): RpcTransport {
-  return async ({ method, params }) => {
-    try {
-      return { result: await provider.request({ method, params: [...params] }) }
-    } catch (error) {
-      const { code, data, message } = error as { code?: unknown; data?: unknown; message: string }
-      if (typeof code === 'number') return { error: { code, data, message } }
-      throw error
-    }
-  }
 }
 
 /** Null for whoever is silent, or refuses. */

@@ -21,9 +21,9 @@ export async function broadcast(queue: NonceQueue, send: Send): Promise<FeeRefus
 
 /** Once more, and to every node: the one that is asked first may have taken the bytes and thrown them away. */
 export async function broadcastAgain(queue: NonceQueue, send: Send): Promise<FeeRefusal> {
-  const { second } = queue.rpc
-  for (const { raw } of second ? worthSending(queue, send) : [])
-    await second?.request('eth_sendRawTransaction', [raw]).catch(() => {})
+  const { rpc } = queue
+  for (const { raw } of rpc.standing().length > 1 ? worthSending(queue, send) : [])
+    await rpc.everyone('eth_sendRawTransaction', [raw])
   return broadcast(queue, send)
 }
 

@@ -19,10 +19,12 @@ export async function countedAgain({ rpc, signer, clock }: Counted): Promise<num
   return countedNonce({ rpc, signer })
 }
 
-/** Null when there is no other node, or it does not answer. */
-async function countedByAnother({ second }: Rpc, signer: Address): Promise<number | null> {
-  const other = await second?.request<string>('eth_getTransactionCount', [signer, 'latest']).catch(() => null)
-  return other == null ? null : Number(other)
+/** The least that a node counts. Null where no two of them answer. */
+async function countedByAnother(rpc: Rpc, signer: Address): Promise<number | null> {
+  if (rpc.standing().length === 1) return null
+  const answers = await rpc.everyone<string>('eth_getTransactionCount', [signer, 'latest'])
+  const counts = answers.flatMap((count) => (count == null ? [] : [Number(count)]))
+  return counts.length < 2 ? null : Math.min(...counts)
 }
 
 /**

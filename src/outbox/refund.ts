@@ -2,7 +2,7 @@ import type { Address, Hash } from '../base/address.ts'
 import { toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import { moves } from '../chain/eip3009.ts'
-import { type Receipt, recallReceipt } from '../chain/receipt.ts'
+import { type Receipt, readReceipt } from '../chain/receipt.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Call, Send } from '../domain/journal.ts'
 import type { PaidOrder, RefundOutcome } from '../domain/rail.ts'
@@ -61,7 +61,7 @@ export async function landedAmong(
 ): Promise<RefundOutcome | null> {
   for (const send of sends)
     for (const { hash } of send.versions) {
-      const receipt = await recallReceipt(rpc, hash)
+      const receipt = await readReceipt(rpc, hash)
       if (!receipt || !hasMoved(receipt, refund, from)) continue
       await sender.land(send, receipt)
       return { kind: 'refunded', transaction: receipt.transactionHash }
@@ -75,7 +75,7 @@ export function hasMoved(receipt: Receipt, { token, to, amount }: RefundTransfer
 
 /** The block of the payment, where a search for its refund begins; null while no node shows it. */
 export async function blockOf(rpc: Rpc, { since }: RefundTransfer): Promise<bigint | null> {
-  return since === null ? null : ((await recallReceipt(rpc, since))?.blockNumber ?? null)
+  return since === null ? null : ((await readReceipt(rpc, since))?.blockNumber ?? null)
 }
 
 /** A transaction that another store of ours has sent, or this one before it was restored. */
@@ -86,7 +86,7 @@ export async function foundElsewhere(
   transactions: readonly Hash[],
 ): Promise<RefundOutcome> {
   for (const hash of new Set(transactions)) {
-    const receipt = await recallReceipt(rpc, hash)
+    const receipt = await readReceipt(rpc, hash)
     if (!receipt || !hasMoved(receipt, refund, from)) continue
     return (await sender.isBuried(receipt))
       ? { kind: 'refunded', transaction: hash }

@@ -1,7 +1,7 @@
 import type { Address } from '../base/address.ts'
 import { noWaypoint } from '../base/waypoint.ts'
-import { deepTime, isReceiptBuried } from '../chain/burial.ts'
 import type { CallTerms } from '../chain/contract.ts'
+import { deepTime, isReceiptBuried } from '../chain/head.ts'
 import type { Receipt } from '../chain/receipt.ts'
 import type { Call, KeyedPlace, LandedStep, Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'

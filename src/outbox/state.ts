@@ -1,6 +1,6 @@
 import type { Hash } from '../base/address.ts'
 import { blockTag } from '../chain/block-tag.ts'
-import { type Receipt, readReceipt, recallReceipt } from '../chain/receipt.ts'
+import { type Receipt, readReceipt } from '../chain/receipt.ts'
 import { answerOrNull } from '../chain/rpc.ts'
 import type { Send } from '../domain/journal.ts'
 import { countedNonce, FOREIGN } from './nonce.ts'
@@ -16,9 +16,9 @@ export type SendState =
   | { readonly state: 'superseded' }
 
 /** The receipt of whichever version landed; null when none is shown now. */
-export async function receiptOf({ rpc }: Pick<NonceQueue, 'rpc'>, { versions }: Send, read = readReceipt) {
+export async function receiptOf({ rpc }: Pick<NonceQueue, 'rpc'>, { versions }: Send) {
   for (const { hash } of versions.toReversed()) {
-    const receipt = await read(rpc, hash)
+    const receipt = await readReceipt(rpc, hash)
     if (receipt) return receipt
   }
   return null
@@ -33,7 +33,7 @@ export async function stateOf(queue: NonceQueue, send: Send): Promise<SendState>
   if (nonceKey || (await countedNonce({ rpc, signer })) <= nonce) return pending
   // By a version that another process signed, or between the two questions.
   const newest = (await journal.at(send)) ?? send
-  const late = await receiptOf(queue, newest, recallReceipt)
+  const late = await receiptOf(queue, newest)
   if (late) return mined(queue, send, late)
   // A receipt may be late: a block that holds one of ours is no other use of the nonce, and a fresh use proves nothing.
   if (!(await isUsedDeep(queue, send)) || (await isInBlock(queue, newest))) return pending

@@ -1,8 +1,8 @@
 import type { Address } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import type { HeadSource } from '../chain/head.ts'
-import type { SecondOpinion } from '../chain/node-agreement.ts'
 import type { Receipt } from '../chain/receipt.ts'
+import type { SecondOpinion } from '../chain/second-opinion.ts'
 import type { PaidOrder, SettleOutcome } from '../domain/rail.ts'
 import type { Sender } from '../outbox/sender.ts'
 
@@ -27,7 +27,7 @@ export async function settledOnceConfirmed(
   const blocks = confirmations(amount)
   if (!(await isConfirmed({ head, confirmations }, blockNumber, amount)))
     return { kind: 'unknown', detail: `Paid; waiting for ${blocks} confirmations.`, transaction, isSeen: true }
-  if (!(await secondOpinion(receipt, { amount, confirmations: BigInt(blocks) })))
+  if (!(await secondOpinion(receipt, amount)))
     return {
       kind: 'unknown',
       detail: 'Paid; waiting until a second node shows the same.',

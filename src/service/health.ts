@@ -267,7 +267,7 @@ async function askChain(rpc: Rpc, head: HeadSource): Promise<Finding> {
   const chainId = Number(await rpc.request<string>('eth_chainId'))
   if (chainId !== rpc.chainId) return { status: 'fail', detail: `The RPC address leads to chain ${chainId} instead.` }
   await head.latest()
-  const doubtful = rpc.doubtful()
+  const doubtful = rpc.standing().filter(({ isUp }) => !isUp).length
   return doubtful === 0
     ? ok('The chain answers.')
     : { status: 'warn', detail: `${doubtful} of its RPC addresses are silent or lag.` }

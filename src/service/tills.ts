@@ -3,8 +3,8 @@ import type { Log } from '../base/log.ts'
 import { isProblem } from '../base/problem.ts'
 import { isContractCode, readCode } from '../chain/code.ts'
 import { blockBefore, blockTime, finalBlock } from '../chain/head.ts'
-import { secondOpinion } from '../chain/node-agreement.ts'
-import { readReceipt, readReceipts, receiptIn } from '../chain/receipt.ts'
+import { readReceipt, readReceipts } from '../chain/receipt.ts'
+import { secondOpinion } from '../chain/second-opinion.ts'
 import { transfersIn, transfersSoFar } from '../chain/transfers.ts'
 import { isAlike, type Till, type Transfer, tillIdOf } from '../domain/till.ts'
 import { watchSends } from '../outbox/watch.ts'
@@ -66,12 +66,9 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
         rpc.everyone<{ blockHash: Hash | null } | null>('eth_getTransactionByHash', [transaction]),
         readReceipts(rpc, transaction),
       ])
-      const isAnswered = known.some((one) => one !== undefined) && receipts.some((raw) => raw !== undefined)
+      const isAnswered = known.some((one) => one !== undefined) && receipts.some((receipt) => receipt !== undefined)
       if (!isAnswered || known.some((one) => one?.blockHash === null)) return true
-      return receipts.some((raw) => {
-        const receipt = raw ? receiptIn(raw, transaction) : null
-        return receipt?.succeeded === true && transfersIn(receipt, asset, [payTo]).length > 0
-      })
+      return receipts.some((receipt) => receipt?.succeeded && transfersIn(receipt, asset, [payTo]).length > 0)
     },
     async isDeep(arrival) {
       const { transaction, blockNumber, amount } = arrival
@@ -79,7 +76,7 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
       const receipt = await readReceipt(rpc, transaction)
       if (!receipt?.succeeded) return false
       const isThere = transfersIn(receipt, asset, [payTo]).some((one) => isSameTransfer(one, arrival))
-      return isThere && opinion(receipt, { amount, confirmations: BigInt(confirmations(amount)) })
+      return isThere && opinion(receipt, amount)
     },
     timeOf: ({ blockNumber }) => blockTime(rpc, blockNumber),
     blockBefore: async (time) => blockBefore(rpc, time, (await rpc.newest()).number),

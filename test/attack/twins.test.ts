@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { providerTransport } from '../../src/chain/rpc.ts'
-import type { RpcTransport } from '../../src/chain/transport.ts'
+import { providerTransport, type RpcTransport } from '../../src/chain/transport.ts'
 import { setLot } from '../checkout/counter.ts'
 import { nftsOf, rails, transfers } from '../crash/flows.ts'
 import { fundedWallet, post } from '../support/buyers.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import { type Log, silentLog } from '../../src/base/log.ts'
-import { providerTransport } from '../../src/chain/rpc.ts'
+import { providerTransport } from '../../src/chain/transport.ts'
 import type { Parts } from '../../src/service/parts.ts'
 import { startService } from '../../src/service/service.ts'
 import { type Cable, layCable } from '../proxy/cable.ts'

@@ -1,7 +1,6 @@
 import type { Address, Hash } from '../../src/base/address.ts'
 import type { Hex } from '../../src/base/hex.ts'
-import { providerTransport } from '../../src/chain/rpc.ts'
-import type { RpcTransport } from '../../src/chain/transport.ts'
+import { providerTransport, type RpcTransport } from '../../src/chain/transport.ts'
 import type { DevChain, RpcRequest } from '../../src/devchain/chain.ts'
 import { START_MS } from './scheduler.ts'
 

@@ -89,7 +89,8 @@ function checkHead(rpc: Rpc, mode: Config['mode']): Promise<Diagnosis> {
     // A dev chain makes a block when somebody sends something.
     if (mode === 'production' && ageMs > HEAD_AGE_MS_MAX)
       throw new FoundTrouble('warn', `Its newest block is ${Math.round(ageMs / 1000)} s old: the node is behind.`, fix)
-    const silent = (await rpc.everyone('eth_chainId')).filter((answer) => answer === undefined).length
+    await rpc.newest()
+    const silent = rpc.standing().filter(({ isUp }) => !isUp).length
     if (silent > 0)
       throw new FoundTrouble(
         'warn',

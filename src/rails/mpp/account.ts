@@ -1,5 +1,5 @@
 import { contractAt } from '../../chain/contract.ts'
-import { secondOpinion } from '../../chain/node-agreement.ts'
+import { secondOpinion } from '../../chain/second-opinion.ts'
 import { erc20Abi } from '../../chain/tokens.ts'
 import { confirmationsFor, type MppConfig } from '../../config/config.ts'
 import type { Rail } from '../../domain/rail.ts'

@@ -1,4 +1,4 @@
-import { secondOpinion } from '../../chain/node-agreement.ts'
+import { secondOpinion } from '../../chain/second-opinion.ts'
 import { confirmationsFor, type X402Config } from '../../config/config.ts'
 import type { Rail } from '../../domain/rail.ts'
 import type { ChainAccess } from '../../outbox/access.ts'

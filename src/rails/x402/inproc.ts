@@ -1,7 +1,6 @@
 import type { Address } from '../../base/address.ts'
 import type { Hex } from '../../base/hex.ts'
 import { isProblem, Problem } from '../../base/problem.ts'
-import { newestShared } from '../../chain/burial.ts'
 import { OUT_OF_GAS } from '../../chain/contract.ts'
 import {
   type Authorization,
@@ -94,10 +93,10 @@ async function settle(options: InprocOptions, order: PaidOrder, lease: Lease): P
   if (!(await reader.isOver(order)) && (await mayLandByAnother(settler, order, lease)))
     return { kind: 'unknown', detail: 'Another key of ours has sent the payment, and it may still land.' }
   // The node that was just asked may be behind the one that showed the receipt; as of that one's block, or a later one, there is no doubt. And as of
-  // one that two nodes have: of a block that it has not got the other one would never say anything.
-  const number = await newestShared(rpc)
+  // one that all nodes have: of a block that it has not got, a node would never say anything.
+  const { number } = await rpc.shared()
   const isUsed = async (block?: bigint) => isAuthorizationUsed(rpc, asset, stored.authorization, block)
-  if (number === null || number < state.receipt.blockNumber || (await isUsed(number))) return USED
+  if (number < state.receipt.blockNumber || (await isUsed(number))) return USED
   const refusal = await whyReverted(options, order, call, state.receipt)
   // Somebody may have brought it to the chain meanwhile: the next look will find it.
   return (await isUsed()) ? USED : { kind: 'refused', ...refusal }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { systemClock } from '../../../src/base/clock.ts'
-import { inBatches } from '../../../src/chain/rpc-batches.ts'
+import { inBatches } from '../../../src/chain/transport.ts'
 import type { Transaction } from '../../../src/store/db.ts'
 import { burnOf, readyCrafter } from '../../craft/workshop.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'

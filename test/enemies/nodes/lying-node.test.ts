@@ -15,14 +15,11 @@ import { fundedWallet, post } from '../../support/buyers.ts'
 import { mppPullUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { addressWord, numberWord } from '../../support/hex-words.ts'
 import { AS_FAR_AS_IT_CAN_MS, startShop } from '../../support/shop.ts'
-import { until } from '../../support/until.ts'
 
 // The node that is asked first belongs to an enemy. What it shows is well formed, and made up.
 
 const DEAR = 79
 const PRICE = 150_000_000n
-/** `authorizationState(address,bytes32)`. */
-const AUTHORIZATION_STATE = '0xe94a0102'
 const topic = (text: string) => keccak256(toBytes(text))
 
 /** A shop with a dear lot and two ways to each chain: the first one can lie, the second one never does. */
@@ -127,44 +124,6 @@ describe('a payment that the first node makes up', () => {
       assert.equal(await nftsOf(shop.chains, shop.world.contracts.sale, buyer.address), 1)
     })
   }
-})
-
-describe('E78: what went through, and the first node says that it reverted', () => {
-  /** The right block, and nothing happened in it. */
-  const denyPayments = ({ meddler }: Shop, chainId: number) => {
-    const stops = [
-      meddler.meddle('eth_getTransactionReceipt', async (_params, ask, chain) => {
-        const receipt = (await ask()) as object | null
-        return chain === chainId && receipt ? { ...receipt, status: '0x0', logs: [] } : receipt
-      }),
-      meddler.meddle('eth_getLogs', (_params, ask, chain) => (chain === chainId ? [] : ask())),
-      meddler.meddle('eth_call', ([call], ask, chain) => {
-        const { data } = call as unknown as { data: string }
-        return chain === chainId && data.startsWith(AUTHORIZATION_STATE) ? numberWord(0n) : ask()
-      }),
-    ]
-    return () => {
-      for (const stop of stops) stop()
-    }
-  }
-
-  for (const [rail, chainId] of [
-    [x402UnderTest, 84532],
-    [mppPullUnderTest, 42431],
-  ] as const)
-    test(`a payment by ${rail.name} is not said to be free`, async (t) => {
-      const liar = await shopWithLiar(t)
-      const { shop, buyer } = liar
-      const { request, credential } = await payFor(shop, rail, buyer)
-      const till = await rail.till(shop)
-      const stop = denyPayments(liar, chainId)
-      const response = await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
-      const { orderId } = await said(response)
-      assert.equal(response.status, 202)
-      await until(async () => (await rail.till(shop)) !== till)
-      stop()
-      assert.equal((await ended(shop, rail.rail, orderId)).status, 'confirmed')
-    })
 })
 
 describe('an honest pair of nodes', () => {

@@ -3,15 +3,14 @@ import { type TestContext, test } from 'node:test'
 import type { Hex } from 'viem'
 import { fromHex, toHex } from '../../../src/base/hex.ts'
 import { keccak256 } from '../../../src/base/keccak.ts'
-import type { RpcTransport } from '../../../src/chain/transport.ts'
 import { movableClock } from '../../checkout/counter.ts'
 import { buy } from '../../operations/desk.ts'
 import { fundedWallet } from '../../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { type ShopOptions, startShop, type TestShop } from '../../support/shop.ts'
-import { BURIAL, step, withChains } from '../support/stepped-shop.ts'
+import { type BURIAL, step, withChains } from '../support/stepped-shop.ts'
 
-// E44 and E78 in other places: the time, the depth or the receipt by which a payment counts as free is that of a block which may go away again.
+// E44 in other places: the time, the depth or the receipt by which a payment counts as free is that of a block which may go away again.
 
 const CASES = [
   { rail: x402UnderTest, chain: 'native', tokenOf: ({ config }: TestShop) => config.x402!.asset },
@@ -92,25 +91,4 @@ for (const one of CASES) {
     await ask('evm_mine')
     assert.deepEqual(await end(() => ask('dev_reorg', '0x2')), UNKNOWN_AND_TAKEN)
   })
-
-  test(`E44: a revert by ${rail.name} is not deep because one of two nodes says so`, async (t) => {
-    const liar = { isAhead: false }
-    const { shop } = await start(t, (_chainId, transport) => [ahead(transport, liar), transport], BURIAL)
-    const { ask, end } = await begin(one, shop, { reverts: true })
-    liar.isAhead = true
-    assert.deepEqual(await end(() => ask('dev_reorg', '0x1')), UNKNOWN_AND_TAKEN)
-  })
-}
-
-/** A node that says that more blocks stand on everything than there are. */
-function ahead(transport: RpcTransport, liar: { readonly isAhead: boolean }): RpcTransport {
-  const more = (hex: string, by: number) => `0x${(Number(hex) + by).toString(16)}`
-  return async (request, max) => {
-    const answer = (await transport(request, max)) as { result: unknown }
-    if (!liar.isAhead) return answer
-    if (request.method === 'eth_blockNumber') return { ...answer, result: more(answer.result as string, 12) }
-    if (request.method !== 'eth_getBlockByNumber' || request.params[0] !== 'latest') return answer
-    const head = answer.result as { number: string; timestamp: string }
-    return { ...answer, result: { ...head, number: more(head.number, 12), timestamp: more(head.timestamp, 21) } }
-  }
 }

@@ -4,8 +4,8 @@ import type { TestContext } from 'node:test'
 import type { Hash } from '../../../src/base/address.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { TRANSFER } from '../../../src/chain/eip3009.ts'
-import { createRpc, httpTransport, type Rpc } from '../../../src/chain/rpc.ts'
-import type { RpcRequest } from '../../../src/chain/transport.ts'
+import { createRpc, type Rpc } from '../../../src/chain/rpc.ts'
+import { httpTransport, type RpcRequest } from '../../../src/chain/transport.ts'
 
 export const TILL = `0x${'11'.repeat(20)}` as const
 export const TOKEN = `0x${'22'.repeat(20)}` as const

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inBatches, OddAnswer } from './rpc-batches.ts'
-import { type RpcRequest, TooLarge } from './transport.ts'
+import { inBatches, OddAnswer, type RpcRequest, TooLarge } from './transport.ts'
 
 type Letter = RpcRequest | readonly RpcRequest[]
 
