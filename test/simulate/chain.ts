@@ -19,16 +19,11 @@ export type Haze = {
   /** Since when, if this node shows nothing newer. */
   frozenSince(chainId: number, node: number): number | null
   isSilent(chainId: number, node: number): boolean
-  /** What is added to the next count of transactions. */
-  nonceLie(chainId: number): number
   /** The last block that this node shares with the others, while it stands on a branch of its own. */
   forkedAt(chainId: number, node: number): number | null
-  /** What befalls the transaction that is sent now. */
-  fateOf(chainId: number): Fate | null
+  /** The transaction that is sent now is forgotten, and comes back later. */
+  forgets(chainId: number, raw: Hex): boolean
 }
-
-/** Somebody takes its place; or it is forgotten, and comes back. */
-export type Fate = { readonly isForgotten: boolean; after(raw: Hex, hash: unknown): Promise<void> }
 
 /** A dev chain in this thread, whose blocks come by virtual time: they are made when somebody looks. */
 export type SimChain = {
@@ -143,27 +138,16 @@ export async function createSimChain(chain: DevChain, blockMs: number, time: Wor
         return transport({ ...request, params })
       }
 
-      async function underFate({ isForgotten, after }: Fate, request: Asked): Promise<RpcAnswer> {
-        if (isForgotten) await call('dev_fault', { kind: 'drop' })
-        const answer = await transport(request)
-        const { result } = answer as { readonly result?: unknown }
-        if (result !== undefined) await after((request.params as readonly [Hex])[0], result)
-        return answer
-      }
-
       return async (request) => {
         await catchUp()
         if (haze.isSilent(chainId, index)) throw new Error('the node does not answer')
         const forkedAt = haze.forkedAt(chainId, index)
         if (forkedAt !== null && READS.has(request.method)) return onBranch(request, forkedAt)
-        const fate = request.method === 'eth_sendRawTransaction' ? haze.fateOf(chainId) : null
-        if (fate) return underFate(fate, request)
+        if (request.method === 'eth_sendRawTransaction' && haze.forgets(chainId, (request.params as readonly [Hex])[0]))
+          await call('dev_fault', { kind: 'drop' })
         const lag = READS.has(request.method) ? lagOf(request.method) : 0
         if (lag > 0) await call('dev_fault', { kind: 'stale', method: request.method, blocks: lag })
-        const answer = await transport(request)
-        const { result } = answer as { readonly result?: unknown }
-        if (request.method !== 'eth_getTransactionCount' || result === undefined) return answer
-        return { result: `0x${(Number(result) + haze.nonceLie(chainId)).toString(16)}` }
+        return transport(request)
       }
     },
     async mine() {

@@ -16,8 +16,6 @@ export const CHANGES = [
   'rotate minter',
   'rotate treasury',
 ] as const
-/** While the next transaction of ours waits: somebody else who has the key takes its place; or the node forgets it, and another brings it later. */
-export const POOL_FAULTS = ['taken', 'late'] as const
 export const MANNERS = {
   game: ['down', 'loses answers', 'loses requests', 'cannot say', 'is slow', 'refuses', 'gives another'],
   receiver: ['down', 'fails', 'is slow', 'is gone'],
@@ -57,8 +55,8 @@ export type Fault =
       readonly wins: boolean
       readonly drop: (typeof DROPS)[number]
     } & While)
-  /** From one moment on, once; a transaction that comes late does so after this time. */
-  | ({ readonly kind: 'pool'; readonly how: (typeof POOL_FAULTS)[number] } & While)
+  /** From one moment on, once: a node takes a transaction of ours and forgets it, and another node brings it after this time. */
+  | ({ readonly kind: 'pool' } & While)
   | ({ readonly kind: 'fees'; readonly times: number } & While)
   | ({ readonly kind: 'clock'; readonly replica: number; readonly offMs: number } & While)
   | ({ readonly kind: 'partner'; readonly partner: Partner; readonly manner: string } & While)
@@ -72,8 +70,6 @@ export type Fault =
     }
   | { readonly kind: 'dropPool'; readonly chain: ChainName; readonly atMs: number }
   | { readonly kind: 'send'; readonly how: (typeof SEND_FAULTS)[number]; readonly atMs: number }
-  /** A node counts so many transactions too many, once. */
-  | { readonly kind: 'nonce'; readonly chain: ChainName; readonly atMs: number; readonly by: number }
   | {
       readonly kind: 'change'
       readonly what: (typeof CHANGES)[number]
@@ -165,7 +161,6 @@ export const KINDS: readonly FaultKind[] = [
   'reorg',
   'dropPool',
   'send',
-  'nonce',
   'node',
   'change',
   'operator',
@@ -289,11 +284,9 @@ function faultOf(kind: FaultKind, label: string, chance: Chance): Fault {
       return { kind, chain, node: chance.below(2), wins, drop: chance.pick(DROPS), fromMs: atMs, forMs }
     }
     case 'pool':
-      return { kind, how: chance.pick(POOL_FAULTS), ...period }
+      return { kind, ...period }
     case 'send':
       return { kind, how: chance.pick(SEND_FAULTS), atMs }
-    case 'nonce':
-      return { kind, chain, atMs, by: 1 + chance.below(3) }
     case 'change':
       return { kind, what: chance.pick(CHANGES), atMs, ageMs: chance.pick([2_000, 8_000, 20_000]) }
     case 'fees':

@@ -10,15 +10,5 @@ export type RotatedRole = 'minter' | 'treasury'
 export const nextKey = (role: RotatedRole): Secret =>
   new Secret(toHex(keccak256(Buffer.from(`the ${role} that comes after the first of this universe`))))
 
-const all = [
-  ...(['settler', 'treasury', 'minter', 'crafter'] as const).map(sandboxKey),
-  ...(['treasury', 'minter'] as const).map(nextKey),
-]
-
-/** Every key that the shop may ever sign with, by its address in lower case. */
-export const ourKeys: ReadonlyMap<string, Secret> = new Map(
-  all.map((key) => [createWallet(key).address.toLowerCase(), key]),
-)
-
 /** Wherever refunds come from. */
 export const treasuries = [sandboxKey('treasury'), nextKey('treasury')].map((key) => createWallet(key).address)

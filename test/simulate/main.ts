@@ -7,8 +7,6 @@ import { addCoverage, newCoverage, printCoverage } from './coverage.ts'
 import { type Fault, KINDS } from './faults.ts'
 import { KEPT } from './kept.ts'
 import { loadHookWithout } from './mends.ts'
-import { slowerLooksHook } from './pace.ts'
-import { rememberingHook } from './remembered.ts'
 import type { Verdict } from './run.ts'
 
 // `npm run simulate`: universes that a seed decides, judged from outside.
@@ -18,8 +16,7 @@ import type { Verdict } from './run.ts'
 //   npm run simulate -- --seeds=3,5,3 --digests       these, each with the digest of all its steps
 //   npm run simulate -- --universes=60 --depth=postgres
 //                                                     on PostgreSQL: statements wait for locks, and sessions end with their process
-//   npm run simulate -- --kept                        those that once found something as well, with the plans that did;
-//                                                     --kept-short leaves out most of them
+//   npm run simulate -- --kept                        those that once found something as well, with the plans that did
 //   npm run simulate -- --universes=5000 --without='late delivery' --until-found
 //                                                     with one mend taken out: is it found, and in which universe?
 //                                                     --kinds=lag,stop and --goods=lot aim: only these faults, only these goods;
@@ -33,7 +30,6 @@ const { values } = parseArgs({
     seeds: { type: 'string' },
     digests: { type: 'boolean', default: false },
     kept: { type: 'boolean', default: false },
-    'kept-short': { type: 'boolean', default: false },
     from: { type: 'string', default: '1' },
     universes: { type: 'string', default: '100' },
     jobs: { type: 'string', default: '1' },
@@ -93,8 +89,6 @@ function workersOf(jobs: number): Promise<Tally>[] {
 }
 
 async function work(): Promise<Tally> {
-  registerHooks(rememberingHook())
-  registerHooks(slowerLooksHook())
   if (values.without) registerHooks(loadHookWithout(values.without))
   // Nobody reads where an error came from unless a universe is told.
   if (!values.seed) Error.stackTraceLimit = 0
@@ -124,9 +118,10 @@ async function work(): Promise<Tally> {
     const { passed, struck } = coverage
     return { universes, violations, passed: [...passed], struck: [...struck], cpuMs: (user + system) / 1000 }
   }
-  const kept = KEPT.filter(({ isForMore }) => values.kept || (values['kept-short'] && !isForMore)).map(
-    ({ seed, plan, only }) => ({ seed, aim: { ...(plan ? { plan } : {}), ...(only ? { only } : {}) } }),
-  )
+  const kept = (values.kept ? KEPT : []).map(({ seed, plan, only }) => ({
+    seed,
+    aim: { plan, ...(only ? { only } : {}) },
+  }))
   for (const { seed, aim } of [...seedsOf().map((seed) => ({ seed, aim: aimed })), ...kept]) {
     const verdict = await endedInTime(runUniverse(seed, stage, { isTold: values.seed !== undefined, ...aim }))
     universes++

@@ -17,7 +17,6 @@ const { TEST_UNIVERSES } = process.env
 const COUNT = Number(TEST_UNIVERSES ?? 1)
 /** What it costs to start a process for one universe buys ten universes: those are for whoever asks for more. */
 const IS_ASKED = TEST_UNIVERSES !== undefined
-const BRIEF = ['--kept-short']
 /** So short a run does not get back what it costs to optimise the embedded engine. */
 const PROGRAM = ['--liftoff-only', MAIN]
 /** A defence has the name of the move that it stands against; `TEST_MENDS=allowance,nothing,gap,forgotten,promises` tries all that have one. */
@@ -39,9 +38,7 @@ const digestsIn = (output: string) => output.split('\n').filter((line) => line.i
 test('universes come to rest without a violation, those that once found something too, and a seed repeats: twice in one process, and alone in a new one', async (t) => {
   const seeds = Array.from({ length: COUNT }, (_, nth) => nth + 1)
   const again = COUNT
-  const digests = digestsIn(
-    await simulate(`--seeds=${[...seeds, again].join(',')}`, '--digests', ...(IS_ASKED ? ['--kept'] : BRIEF)),
-  )
+  const digests = digestsIn(await simulate(`--seeds=${[...seeds, again].join(',')}`, '--digests', '--kept'))
   assert.equal(digests.length, seeds.length + 1)
   assert.equal(digests.at(-1), digests[seeds.indexOf(again)], 'twice in one process')
   if (!IS_ASKED) return t.diagnostic('alone in a process: not tried; --universes=2 tries it')

@@ -1,4 +1,5 @@
-import type { Fate, Haze } from './chain.ts'
+import type { Hex } from '../../src/base/hex.ts'
+import type { Haze } from './chain.ts'
 import { type Coverage, countOther, countPassed, countStrike } from './coverage.ts'
 import type { Fault, Partner, While } from './faults.ts'
 import type { Mishap } from './gate.ts'
@@ -29,15 +30,13 @@ export type StrikeParts = {
   readonly coverage: Coverage
   tell(line: string): void
   kill(actor: Actor, backAfterMs: number): void
-  /** What a fault of the pool does with the transaction that was just sent. */
-  fateOf(fault: PoolFault): Fate
+  /** A transaction that was just forgotten comes back after a time. */
+  bringBack(raw: Hex, afterMs: number): void
 }
-
-export type PoolFault = Extract<Fault, { kind: 'pool' }>
 
 const NONE: Mishap = { lost: null, delayMs: 0 }
 
-export function createStrikes({ plan, world, now, coverage, tell, kill, fateOf }: StrikeParts): Strikes {
+export function createStrikes({ plan, world, now, coverage, tell, kill, bringBack }: StrikeParts): Strikes {
   const passed = new Map<string, number>()
   const waiting = new Map<string, Mishap>()
   const holding = new Map<string, number>()
@@ -52,13 +51,12 @@ export function createStrikes({ plan, world, now, coverage, tell, kill, fateOf }
   const clocks = lasting('clock')
   const partners = lasting('partner')
   const nodes = lasting('node')
-  const lies = lasting('nonce')
   const pools = lasting('pool')
   const told = new Set<Fault>()
   const forks = new Map<string, number>()
   /** Of those that strike once: the first whose time has come. */
-  const due = <Some extends Fault>(faults: readonly Some[], atMs: (fault: Some) => number): Some | undefined => {
-    const found = faults.find((fault) => !isHealed && !told.has(fault) && now() - START_MS >= atMs(fault))
+  const due = <Some extends Fault & While>(faults: readonly Some[]): Some | undefined => {
+    const found = faults.find((fault) => !isHealed && !told.has(fault) && now() - START_MS >= fault.fromMs)
     if (found) told.add(found)
     return found
   }
@@ -108,20 +106,14 @@ export function createStrikes({ plan, world, now, coverage, tell, kill, fateOf }
         return found ? START_MS + found.fromMs : null
       },
       isSilent: (chainId, node) => nodeFault(chainId, node, 'silent') !== undefined,
-      nonceLie(chainId) {
-        const own = lies.filter((fault) => world[fault.chain].chainId === chainId)
-        const found = due(own, ({ atMs }) => atMs)
-        if (!found) return 0
-        countOther(coverage, 'nonce lie')
-        return found.by
-      },
       forkedAt: (chainId, node) => forks.get(`${chainId} ${node}`) ?? null,
-      fateOf(chainId) {
-        const found = chainId === world.native.chainId ? due(pools, ({ fromMs }) => fromMs) : undefined
-        if (!found) return null
-        tell(`!! the transaction that is sent now: ${found.how}`)
-        countOther(coverage, `pool ${found.how}`)
-        return fateOf(found)
+      forgets(chainId, raw) {
+        const found = chainId === world.native.chainId ? due(pools) : undefined
+        if (!found) return false
+        tell('!! the transaction that is sent now comes late')
+        countOther(coverage, 'pool late')
+        bringBack(raw, found.forMs)
+        return true
       },
     },
     fork(chainId, node, forkedAt) {

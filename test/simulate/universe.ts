@@ -15,7 +15,6 @@ import { aimOf, type Fault, type FaultKind, planOf } from './faults.ts'
 import { createFleet, type Fleet } from './fleet.ts'
 import { goodsFor } from './goods.ts'
 import { type NodeKind, nodeKindsOf } from './nodes.ts'
-import { fateOf } from './pool.ts'
 import { enterUniverse } from './process.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
 import type { SimStore } from './store.ts'
@@ -133,7 +132,15 @@ export async function openUniverse(seed: number, stage: Stage, options: Universe
     coverage,
     tell: sim.tell,
     kill: fleet.kill,
-    fateOf: (fault) => fateOf(world, sim, fault),
+    bringBack(raw, afterMs) {
+      void sim
+        .clockOf(sim.actor('another node'))
+        .sleep(afterMs)
+        // Its nonce may have been used meanwhile.
+        .then(() =>
+          sim.work(() => world.native.ask({ method: 'eth_sendRawTransaction', params: [raw] }).catch(() => {})),
+        )
+    },
   })
   const enemy = enemyOf(seed, world.payers, options.enemy)
   const goods = goodsFor(setting.game, options.goods)
