@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { challengeOf, credentialOf } from '../../checkout/mpp-wallet.ts'
 import { encoded, paymentFor, requiredOf } from '../../checkout/x402-wallet.ts'
 import { fundedWallet, lotFor, mppPayer, post, x402Payer } from '../../support/buyers.ts'
 import { startShop, type TestShop } from '../../support/shop.ts'
@@ -105,23 +104,4 @@ test('no client takes more than a tenth of the places in which pushes are waited
   crowd[0]!.pop()!()
   assert.equal(takeAll('client 1').length, 0)
   assert.equal(takeAll('client 0').length, 1)
-})
-
-test('a push takes a place in the name of the client behind the proxy, and only for a challenge of ours', async (t) => {
-  verifies('D9.10')
-  const { shop } = await start(t)
-  const url = buyUrl(shop, 'mpp')
-  const room = t.mock.method(shop.service.checkout, 'enterWaitingRoom', () => null)
-  const forwarded = { 'x-forwarded-for': '198.51.100.7, 203.0.113.9' }
-  const challenge = challengeOf(await fetch(url, post(lotFor(NOBODY))))
-  const hash = `0x${'ab'.repeat(32)}`
-  const { id } = challenge
-  const forged = { ...challenge, id: id.startsWith('A') ? `B${id.slice(1)}` : `A${id.slice(1)}` }
-  for (const asked of [forged, challenge]) {
-    const authorization = credentialOf(asked, { type: 'hash', hash })
-    const answer = await fetch(url, post(lotFor(NOBODY), { authorization, ...forwarded }))
-    assert.equal(answer.status, 202)
-  }
-  const clients = room.mock.calls.map(({ arguments: given }) => given as readonly unknown[])
-  assert.deepEqual(clients, [['203.0.113.9']])
 })

@@ -3,15 +3,13 @@ import { after, before, describe, test } from 'node:test'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Secret } from '../../../src/base/secret.ts'
-import type { Database, Queryable } from '../../../src/store/db.ts'
-import type { Statement } from '../../../src/store/statement.ts'
 import { orderCount, said, setLot, verdict } from '../../checkout/counter.ts'
 import { challengeOf, credentialOf, mppWallet, payingCall } from '../../checkout/mpp-wallet.ts'
 import { encoded, paymentFor, requiredOf, sendFrom } from '../../checkout/x402-wallet.ts'
 import { asOperator } from '../../operations/desk.ts'
 import { transfer } from '../../operations/strangers.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
-import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../../support/credentials.ts'
+import { mppPullUnderTest, x402UnderTest } from '../../support/credentials.ts'
 import { erc20Balance, startShop, type TestShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { verifies } from '../../support/verifies.ts'
@@ -156,46 +154,6 @@ test('F-04: a payment that passed every check and does not land gives back what 
   }
 })
 
-test('a payer whose other orders come and go between two looks is asked what they have, and served', async () => {
-  const shop = await start({ waitMsMax: 600_000 }, { wrapDatabase: withOrdersThatComeAndGo })
-  try {
-    const payer = await fundedWallet(shop)
-    const url = `${shop.url}/x402/cheap-health`
-    const payment = await x402UnderTest.pay(shop, payer, await fetch(url))
-    const response = await fetch(url, { headers: { 'payment-signature': payment } })
-    assert.equal(response.status, 200, await response.text())
-  } finally {
-    await shop.stop()
-  }
-})
-
-/** Whenever an order is opened, another one of the same payer is open; whenever somebody looks why it was not, it is gone. */
-function withOrdersThatComeAndGo(db: Database): Database {
-  const beside = <Place extends Queryable>(place: Place): Place => ({
-    ...place,
-    async query(sql: Statement<never> | string, values: readonly unknown[] = []) {
-      const text = typeof sql === 'string' ? sql : sql.text
-      if (!/insert into payment_identities.*insert into exposures/s.test(text)) return place.query(sql, values)
-      const [payer, network] = [values[11], values[14]]
-      await place.query(
-        `insert into exposures (payer, network, open_orders, promised) values ($1, $2, 1, 1)
-         on conflict (payer, network) do update set open_orders = exposures.open_orders + 1, promised = exposures.promised + 1`,
-        [payer, network],
-      )
-      const left =
-        'update exposures set open_orders = open_orders - 1, promised = promised - 1 where payer = $1 and network = $2'
-      const result = await place.query(sql, values).catch(async (error: unknown) => {
-        // In a transaction the failure has undone it.
-        if (place === (db as Queryable)) await place.query(left, [payer, network])
-        throw error
-      })
-      await place.query(left, [payer, network])
-      return result
-    },
-  })
-  return { ...beside(db), transaction: (work, settings) => db.transaction((tx) => work(beside(tx)), settings) }
-}
-
 test('more is not sold than could be sent back', async () => {
   verifies('D9.8')
   const shop = await start()
@@ -232,34 +190,6 @@ test('a payer who was refunded too often today is not sold anything more', async
       return rows[0]!.n === 2
     })
     assert.deepEqual(await verdict(await buy()), [429, 'payer_throttled'])
-  } finally {
-    await shop.stop()
-  }
-})
-
-test('money that a payer pushes again and again for what fails waits for a person after a few refunds', async () => {
-  const shop = await start({ refundsPerPayer: 1 })
-  try {
-    const payer = await fundedWallet(shop)
-    const url = `${shop.url}/shop/mpp/buy`
-    const fail = async () => {
-      const body = { itemId: 'keys:5', nickname: 'fail_delivery' }
-      const credential = await mppPushUnderTest.pay(shop, payer, await fetch(url, post(body)))
-      return said(await fetch(url, post(body, { authorization: credential })))
-    }
-    const statusOf = async ({ orderId }: { orderId: string }) =>
-      (await said(await fetch(`${shop.url}/shop/mpp/purchases/${orderId}`))).status
-    const first = await fail()
-    await until(async () => (await statusOf(first)) === 'refunded')
-    const second = await fail()
-    await until(async () => {
-      const { rows } = await shop.store.db.query(
-        `select from jobs where key = $1 and lease is null and run_at > now() + interval '10 minutes'`,
-        [second.orderId],
-      )
-      return rows.length === 1
-    })
-    assert.equal(await statusOf(second), 'failed')
   } finally {
     await shop.stop()
   }

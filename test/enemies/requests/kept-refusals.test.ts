@@ -8,7 +8,6 @@ import type { Config } from '../../../src/config/config.ts'
 import { createDevChain } from '../../../src/devchain/chain.ts'
 import { testSmartWallet } from '../../artifacts/TestSmartWallet.ts'
 import { orderCount, verdict } from '../../checkout/counter.ts'
-import { createMeddler } from '../../checkout/meddler.ts'
 import { encoded, paymentFor, requiredOf, type X402Payment } from '../../checkout/x402-wallet.ts'
 import { deploy, fundedWallet as deployer } from '../../devchain/support.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
@@ -24,14 +23,12 @@ import { verifies } from '../../support/verifies.ts'
 
 // What is answered 402 is written down, whatever the replica that says so can see: that is what it may be wrong about.
 
-const meddler = createMeddler()
 let waypoint: Waypoint = noWaypoint
 /** What happens after the store said whether an order is opened. */
 let onOpen: () => unknown = () => {}
 let shop: TestShop
 before(async () => {
   shop = await startShop({
-    wrapTransport: meddler.wrap,
     configure: (config) => ({ ...config, limits: { ...config.limits, replaysPerPayment: 1_000 } }),
     waypoint: (name) => waypoint(name),
     wrapDatabase: (database) => ({
@@ -146,43 +143,3 @@ test('money that has come is not answered 402 because an authorization under the
   onOpen = () => db.query('delete from blocked_payers')
   assert.equal((await show(pushed)).status, 200)
 })
-
-test('a stranger’s contract is not run for a payment that is refused anyway', async () => {
-  const wallet = await smartWallet()
-  const stranger = { ...privateKeyToAccount(generatePrivateKey()), address: wallet }
-  const required = await ask()
-  const payment = await paymentFor(stranger, required, { authorization: { value: '1' } })
-  assert.deepEqual(await verdict(await show(payment)), [402, 'payment_amount_mismatch'])
-  assert.deepEqual(callsTo(wallet), [])
-})
-
-test('a stranger’s contract gets no more gas for the look at an answer than for a settlement', async () => {
-  const wallet = await smartWallet()
-  const payment = await paymentFor({ ...signer, address: wallet }, await ask())
-  assert.equal((await show(payment)).status, 200)
-  const forged = { ...payment, payload: { ...payment.payload, signature: `0x${'5c'.repeat(96)}` as const } }
-  assert.deepEqual(await verdict(await show(forged)), [409, 'payment_conflict'])
-  assert.deepEqual(
-    callsTo(wallet).map(({ gas }) => gas),
-    ['0x61a80'],
-  )
-})
-
-test('a name that no store can write is no payment, and no failure of the shop', async () => {
-  const url = `${shop.url}/agentic/mpp/buy`
-  const paid = await mppPullUnderTest.pay(shop, await fundedWallet(shop), await fetch(url, post(body)))
-  const authorization = edited(paid, (credential) => ({
-    ...credential,
-    challenge: { ...(credential['challenge'] as unknown as object), id: '\0' },
-  }))
-  assert.deepEqual(await verdict(await fetch(url, post(body, { authorization }))), [402, 'malformed_credential'])
-})
-
-type Called = { readonly to?: string; readonly gas?: string }
-
-function callsTo(wallet: Address): readonly Called[] {
-  return meddler
-    .seen('eth_call')
-    .map(({ params }) => (params as readonly Called[])[0]!)
-    .filter(({ to }) => to?.toLowerCase() === wallet.toLowerCase())
-}

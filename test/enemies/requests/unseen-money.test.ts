@@ -176,13 +176,3 @@ test('E9: a payment without the memo of its challenge goes back at once, and its
   await until(async () => (await said(await fetch(retry.statusUrl!))).refund?.status === 'refunded')
   assert.equal(await pathUsdOf(shop, wallet.address), paid + PRICE)
 })
-
-test('money that another wallet sent to us, shown by a stranger, goes back to the wallet and not to the stranger', async () => {
-  const [payer, stranger] = [await mppWallet(shop), await mppWallet(shop)]
-  const challenge = await ask(payer)
-  const hash = await payer.send(payer.sign([payingCall(challenge, { memo: `0x${'11'.repeat(32)}` })]))
-  const [paid, poor] = [await pathUsdOf(shop, payer.address), await pathUsdOf(shop, stranger.address)]
-  assert.equal((await show(stranger, await ask(stranger), hash)).status, 409)
-  await until(async () => (await pathUsdOf(shop, payer.address)) === paid + PRICE)
-  assert.equal(await pathUsdOf(shop, stranger.address), poor)
-})
