@@ -50,7 +50,7 @@ export function toldBy(checkout: Checkout, order: Order): Told {
 }
 
 /** The offer that an order was opened under. A shop that no longer sells it keeps it until the last of its orders has ended. */
-export function offerOf({ offers }: Checkout, order: Order): Offer {
+function offerOf({ offers }: Checkout, order: Order): Offer {
   const offer = offers.get(offerKey(order))
   if (!offer) throw new Error(`order ${order.id} is for ${offerKey(order)}, which this shop does not know`)
   return offer
