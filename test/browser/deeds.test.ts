@@ -90,12 +90,6 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
     return (await shop.store.db.query(sql, [orderId])).rows.length === 0
   }
 
-  /** It has been so for an hour, so that somebody is asked to look. */
-  async function age(orderId: string, table: 'orders' | 'game_calls'): Promise<void> {
-    const [time, id] = table === 'orders' ? ['created_at', 'id'] : ['sent_at', 'order_id']
-    await shop.store.db.query(`update ${table} set ${time} = ${time} - interval '1 hour' where ${id} = $1`, [orderId])
-  }
-
   const statusOf = async (orderId: string) => (await shop.service.checkout.orders.byId(orderId))!.status
   const shown = (page: Page, status: string) => page.locator('.under .status', { hasText: status }).waitFor()
   /** Each message counts once: it stays for seconds, and the next deed may say the same. */
@@ -127,23 +121,6 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
     assert.equal(await statusOf(orderId), 'confirmed')
     const [entry] = await audit(shop, `&about=${orderId}&who=Sol`)
     assert.deepEqual([entry!.deed, entry!.reason], ['order.decided', 'The player wears it.'])
-  })
-
-  test('an order that is stuck is tried at once', async () => {
-    const { page } = sol
-    const orderId = await bought(DEAR, 'delivery_error')
-    await age(orderId, 'orders')
-    await vera.move(`/operator/orders/${orderId}`)
-    const refused = vera.page.getByRole('button', { name: /^Try now/ })
-    assert.match((await refused.getAttribute('title'))!, /needs the role support/, 'shown, and why not')
-    await sol.go('/operator')
-    await page.getByText('Paid, and still not delivered').waitFor()
-    await press(page, 'Try now')
-    await told(page, 'It is being tried now')
-    await page.getByText('Nothing needs you').waitFor()
-    await until(async () => (await statusOf(orderId)) === 'confirmed')
-    assert.ok(studio.deliveries().some((delivery) => delivery.orderId === orderId))
-    await shown(vera.page, 'Delivered')
   })
 
   test('a second person agrees, another one refuses, and whoever asked takes it back', async () => {

@@ -70,16 +70,6 @@ test('init makes a configuration that a start takes as it is, with keys that nob
   assert.equal(readFileSync('.env', 'utf8'), before)
 })
 
-test('an init that died before the .env goes on with the keys that it had made', async () => {
-  await init()
-  const minter = readFileSync('keys/minter.key', 'utf8')
-  rmSync('.env')
-  rmSync('keys/crafter.key')
-  assert.equal((await init()).code, 0)
-  assert.equal(readFileSync('keys/minter.key', 'utf8'), minter)
-  assert.ok(existsSync('keys/crafter.key'))
-})
-
 test('init asks for no more than what is sold, and says what is wrong with the rest', async () => {
   const wrong: readonly (readonly [readonly string[], RegExp])[] = [
     [['--yes'], /--url is missing .* nothing was made/],

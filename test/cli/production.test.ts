@@ -95,6 +95,7 @@ async function furnish(url: string, env: Env): Promise<void> {
 }
 
 test('two replicas by configuration alone: what one sells, the other shows and gives back', async () => {
+  verifies('D12.4')
   const [first, second] = replicas
   const baseUrl = first!.env['SUTLER_BASE_URL']!
   const beneficiary = demoAddressOf('demo')

@@ -313,17 +313,6 @@ suite('CraftController', () => {
       assert.deepEqual((await tryAccelerate(args)).result, [2n])
     }))
 
-  test('an amount that buys less than a second is refused', () =>
-    isolated(async () => {
-      const nfts = await give(user, 1n)
-      await burn([order('b'), user.account.address, nfts])
-      await reverts(tryAccelerate([order('0'), user.account.address, 0n]), 'AmountTooSmall')
-      await reverts(
-        tryAccelerate([order('dust'), user.account.address, 10n ** 18n / SECONDS_PER_TOKEN - 1n]),
-        'AmountTooSmall',
-      )
-    }))
-
   test('acceleration needs allowance and balance', () =>
     isolated(async () => {
       const nfts = await give(user, 1n)

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { encodeFunctionData, getAddress, keccak256, parseEther } from 'viem'
+import { keccak256, parseEther } from 'viem'
 import { burnableCollection } from '../../src/artifacts/BurnableCollection.ts'
 import { craftToken } from '../../src/artifacts/CraftToken.ts'
 import { multicall3 } from '../../src/artifacts/Multicall3.ts'
-import { testUsdc } from '../../src/artifacts/TestUsdc.ts'
 import { createDevChain, type DevChain } from '../../src/devchain/chain.ts'
-import { MULTICALL3_ADDRESS, USDC_ADDRESS } from '../../src/devchain/rules.ts'
+import { MULTICALL3_ADDRESS } from '../../src/devchain/rules.ts'
 import { deploy, fundedWallet, mined, newAccount, reverts, type Wallet } from '../devchain/support.ts'
 
 suite('collection, craft token and Multicall3', () => {
@@ -45,37 +44,6 @@ suite('collection, craft token and Multicall3', () => {
     await mined(admin, admin.writeContract(mint))
     assert.equal(await admin.readContract({ address, abi, functionName: 'balanceOf', args: [player] }), parseEther('2'))
     assert.equal(await admin.readContract({ address, abi, functionName: 'decimals' }), 18)
-  })
-
-  test("viem's multicall reads through Multicall3 at its canonical address", async () => {
-    const balance = { address: USDC_ADDRESS, abi: testUsdc.abi, functionName: 'balanceOf', args: [player] } as const
-    const broken = { ...balance, address: getAddress(player) }
-    const results = await admin.multicall({ contracts: [balance, broken], multicallAddress: MULTICALL3_ADDRESS })
-    assert.deepEqual(
-      results.map(({ status }) => status),
-      ['success', 'failure'],
-    )
-  })
-
-  test('Multicall3 tells a failed call from a good one, and can insist on all of them', async () => {
-    const at = { address: MULTICALL3_ADDRESS, abi: multicall3.abi } as const
-    const name = { target: USDC_ADDRESS, callData: encodeFunctionData({ abi: testUsdc.abi, functionName: 'name' }) }
-    const pause = { target: USDC_ADDRESS, callData: encodeFunctionData({ abi: testUsdc.abi, functionName: 'pause' }) }
-    const lenient = await admin.simulateContract({ ...at, functionName: 'tryAggregate', args: [false, [name, pause]] })
-    assert.deepEqual(
-      lenient.result.map(({ success }) => success),
-      [true, false],
-    )
-    const refused = 'Multicall3: call failed'
-    await reverts(admin.simulateContract({ ...at, functionName: 'tryAggregate', args: [true, [pause]] }), refused)
-    await reverts(admin.simulateContract({ ...at, functionName: 'aggregate', args: [[pause]] }), refused)
-    const strict = [{ ...pause, allowFailure: false }]
-    await reverts(admin.simulateContract({ ...at, functionName: 'aggregate3', args: [strict] }), refused)
-    const ether = await admin.readContract({ ...at, functionName: 'getEthBalance', args: [admin.account.address] })
-    assert.equal(ether, await admin.getBalance({ address: admin.account.address }))
-    const { number } = await admin.getBlock()
-    assert.equal(await admin.readContract({ ...at, functionName: 'getBlockNumber' }), number)
-    assert.equal(await admin.readContract({ ...at, functionName: 'getChainId' }), 84532n)
   })
 
   test('the artifacts hold the code that a deployment leaves behind', async () => {

@@ -26,28 +26,6 @@ suite('a call runs on the terms it names, as geth runs it', () => {
     return decodeFunctionResult({ abi, functionName: 'terms', data: answer })
   }
 
-  test('without fees neither the price nor the base fee is more than nothing', async () => {
-    const [price, baseFee] = await shown({})
-    assert.deepEqual([price, baseFee], [0n, 0n])
-  })
-
-  test('with fees the price is what a transaction would pay, and the fee is set aside', async () => {
-    const before = await alice.getBalance({ address: alice.account.address })
-    const fees = { maxFeePerGas: toHex(5n * BASE_FEE), maxPriorityFeePerGas: toHex(BASE_FEE) }
-    const [price, baseFee, gas, balance] = await shown({ ...fees, gas: toHex(200_000n) })
-    assert.deepEqual([price, baseFee], [2n * BASE_FEE, BASE_FEE])
-    assert.ok(gas < 200_000n - 21_000n && gas > 170_000n, String(gas))
-    assert.equal(before - balance, 200_000n * price)
-    const [capped] = await shown({
-      maxFeePerGas: toHex(BASE_FEE + 1n),
-      maxPriorityFeePerGas: toHex(9n),
-      gas: '0x30d40',
-    })
-    assert.equal(capped, BASE_FEE + 1n)
-    const [legacy] = await shown({ gasPrice: toHex(7n * BASE_FEE), gas: '0x30d40' })
-    assert.equal(legacy, 7n * BASE_FEE)
-  })
-
   test('what no block would take is refused: too little for the base fee, too much for the wallet, too little gas', async () => {
     await refused(
       shown({ maxFeePerGas: toHex(BASE_FEE - 1n), gas: '0x30d40' }),
@@ -104,13 +82,5 @@ suite('an answer that was given before is given again only while it is true', ()
       answers.push(await asked(to), await asked(elsewhere))
     }
     assert.deepEqual(answers, [3n, 0n, 3n, 8n, 4n, 8n, 4n, 4n, 3n, 4n])
-  })
-
-  test('another program at the same address gives its own answer', async () => {
-    const to = await placed(saying('47'))
-    await rpc('dev_setBalance', to, toHex(9n))
-    assert.equal(await asked(to), 9n)
-    await rpc('dev_setCode', to, '0x465f5260205ff3')
-    assert.equal(await asked(to), BigInt(chain.chainId))
   })
 })

@@ -165,15 +165,4 @@ suite('reorg', () => {
     assert.equal(await send(first), dropped)
     for (const hash of [dropped, waiting]) assert.equal((await receipt(hash))!.status, '0x1')
   })
-
-  test('a pool can be forgotten, and what was in it sent again', async (t) => {
-    const { rpc, sign, send, receipt } = await start(t)
-    const [first, second] = [await sign(0), await sign(1)]
-    const hash = await send(second)
-    await rpc('dev_dropPool')
-    await send(first)
-    assert.equal(await receipt(hash), null)
-    assert.equal(await send(second), hash)
-    assert.equal((await receipt(hash))!.status, '0x1')
-  })
 })

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { type Address, encodeFunctionData, type Hex, toHex } from 'viem'
+import { type Address, type Hex, toHex } from 'viem'
 import type { DevChain } from '../../src/devchain/chain.ts'
-import { troublemaker } from '../artifacts/Troublemaker.ts'
 import { fundedWallet, manualClock, newAccount, refused, startChain, type Wallet } from './support.ts'
 
 const BLOCK_TIME_MS = 2_000
@@ -73,23 +72,6 @@ suite('blocks by the clock', () => {
     )
   })
 
-  test('each receipt has its own logs, numbered through the block', async (t) => {
-    const { chain, rpc, alice } = await startInterval(t)
-    const { abi, runtime } = troublemaker
-    const to = newAccount().address
-    await rpc('dev_setCode', to, runtime)
-    const data = encodeFunctionData({ abi, functionName: 'count' })
-    for (const nonce of [0, 1]) await submit(chain, await sign(alice, { nonce, to, data, value: 0n }))
-    await rpc('evm_mine')
-    type Logged = { transactionHash: Hex; logs: { transactionHash: Hex; logIndex: Hex; data: Hex }[] }
-    const receipts = (await rpc('eth_getBlockReceipts', 'latest')) as Logged[]
-    assert.deepEqual(
-      receipts.map(({ logs }) => logs.map(({ logIndex, data }) => [logIndex, Number(data)])),
-      [[['0x0', 1]], [['0x1', 2]]],
-    )
-    for (const { transactionHash, logs } of receipts) assert.equal(logs[0]!.transactionHash, transactionHash)
-  })
-
   test('a block is made each time the clock has gone far enough, empty or not', async (t) => {
     const { clock, rpc, height } = await startInterval(t)
     const start = await height()
@@ -118,18 +100,6 @@ suite('blocks by the clock', () => {
     await refused(submit(chain, cheap), -32000, /^nonce too low/)
   })
 
-  test('a transaction whose payer is broke by the time of the block is dropped', async (t) => {
-    const { chain, rpc, alice } = await startInterval(t)
-    const poor = await fundedWallet(chain)
-    await rpc('dev_setBalance', poor.account.address, toHex(250_000_000_000n))
-    await submit(chain, await sign(poor, { nonce: 0, value: 39_999_999_999n }))
-    const second = await submit(chain, await sign(poor, { nonce: 1, value: 39_999_999_999n }))
-    await submit(chain, await sign(alice, { nonce: 0 }))
-    await rpc('evm_mine')
-    assert.equal(await rpc('eth_getBlockTransactionCountByNumber', 'latest'), '0x2')
-    assert.equal(await rpc('eth_getTransactionByHash', second), null)
-  })
-
   test('eth_sendRawTransactionSync gives up in time and tells the hash, and the transaction lives on', async (t) => {
     const { clock, rpc, alice } = await startInterval(t)
     await rpc('dev_fault', { kind: 'stick' })
@@ -146,19 +116,6 @@ suite('blocks by the clock', () => {
     await rpc('dev_clearFaults')
     await rpc('evm_mine')
     assert.notEqual(await rpc('eth_getTransactionReceipt', data), null)
-  })
-
-  test('a waiting caller hears when the chain gives a transaction up', async (t) => {
-    const { chain, rpc } = await startInterval(t)
-    const poor = await fundedWallet(chain)
-    await rpc('dev_setBalance', poor.account.address, toHex(250_000_000_000n))
-    await submit(chain, await sign(poor, { nonce: 0, value: 39_999_999_999n }))
-    const answer = rpc('eth_sendRawTransactionSync', await sign(poor, { nonce: 1, value: 39_999_999_999n }))
-    const given = refused(answer, -32000, /^insufficient funds/)
-    await rpc('eth_blockNumber')
-    await new Promise(setImmediate)
-    await rpc('evm_mine')
-    await given
   })
 })
 

@@ -4,15 +4,12 @@ import {
   type Address,
   encodeFunctionData,
   type Hex,
-  keccak256,
   parseEther,
   parseTransaction,
   serializeTransaction,
   type TransactionSerializableEIP1559,
   toHex,
 } from 'viem'
-import { burnableCollection } from '../../src/artifacts/BurnableCollection.ts'
-import { craftToken } from '../../src/artifacts/CraftToken.ts'
 import { createDevChain, type DevChain } from '../../src/devchain/chain.ts'
 import { USDC_ADDRESS } from '../../src/devchain/rules.ts'
 import { troublemaker } from '../artifacts/Troublemaker.ts'
@@ -66,24 +63,6 @@ suite('the native chain', () => {
       assert.equal(await alice.getTransactionCount({ address: alice.account.address }), nonce + 1)
     })
 
-    test('legacy, access-list and fee-market transactions are all taken and shown as what they are', async () => {
-      const accessList = [{ address: trouble, storageKeys: [toHex(0, { size: 32 })] }]
-      const plain = await mined(alice, alice.sendTransaction({ to: trouble, data: data('count'), type: 'legacy' }))
-      const listed = await mined(
-        alice,
-        alice.sendTransaction({ to: trouble, data: data('count'), type: 'eip2930', accessList }),
-      )
-      const market = await mined(alice, alice.sendTransaction({ to: trouble, data: data('count'), type: 'eip1559' }))
-      assert.deepEqual([plain.type, listed.type, market.type], ['legacy', 'eip2930', 'eip1559'])
-      for (const { transactionHash, type } of [plain, listed, market]) {
-        const transaction = await alice.getTransaction({ hash: transactionHash })
-        assert.equal(transaction.type, type)
-        assert.equal(transaction.from.toLowerCase(), alice.account.address.toLowerCase())
-        const raw = (await rpc('eth_getRawTransactionByHash', transactionHash)) as Hex
-        assert.equal(keccak256(raw), transactionHash)
-      }
-    })
-
     test('a failed transaction is mined, pays its gas and changes nothing else', async () => {
       const read = () => alice.readContract({ address: trouble, abi, functionName: 'counter' })
       const before = await read()
@@ -94,47 +73,9 @@ suite('the native chain', () => {
       assert.ok(receipt.gasUsed > 21_000n && receipt.gasUsed < 100_000n)
       assert.equal(await read(), before)
     })
-
-    test('data is paid for at the floor price of EIP-7623', async () => {
-      const bulk: Hex = `0x${'ff'.repeat(1_000)}`
-      const { gasUsed } = await mined(alice, alice.sendTransaction({ to: newAccount().address, data: bulk }))
-      assert.equal(gasUsed, 21_000n + 40n * 1_000n)
-    })
-
-    test('ERC-20 and ERC-721 contracts deploy where the nonce says', async () => {
-      const token = await deploy(alice, craftToken, ['Spark', 'SPK', alice.account.address])
-      const nfts = await deploy(alice, burnableCollection, ['Relics', 'REL', '', alice.account.address])
-      assert.notEqual(token, nfts)
-      const mint = {
-        address: nfts,
-        abi: burnableCollection.abi,
-        functionName: 'mint',
-        args: [alice.account.address, 1n],
-      } as const
-      const { logs } = await mined(alice, alice.writeContract(mint))
-      assert.equal(logs[0]!.topics.length, 4)
-    })
   })
 
   suite('refusals, in the words of geth', () => {
-    test('a nonce that was used', async () => {
-      await refused(send(await sign({ nonce: 0 })), -32000, /^nonce too low: next nonce \d+, tx nonce 0$/)
-    })
-
-    test('no money', async () => {
-      const poor = { ...alice, account: newAccount() } as Wallet
-      await refused(
-        send(await sign({ nonce: 0 }, poor)),
-        -32000,
-        /^insufficient funds for gas \* price \+ value: address 0x/,
-      )
-    })
-
-    test('fees below the base fee', async () => {
-      const low = { maxFeePerGas: 999_999n, maxPriorityFeePerGas: 0n }
-      await refused(send(await sign(low)), -32000, /^max fee per gas less than block base fee/)
-    })
-
     test('a signature of nobody, or in its malleable form', async () => {
       const { r, s, yParity, ...transaction } = parseTransaction((await sign()) as `0x02${string}`)
       const zeroes = serializeTransaction(transaction, {
@@ -146,14 +87,6 @@ suite('the native chain', () => {
       const mirrored = { r: r!, s: toHex(CURVE_ORDER - BigInt(s!), { size: 32 }), yParity: yParity === 0 ? 1 : 0 }
       await refused(send(serializeTransaction(transaction, mirrored)), -32602, /signature does not recover/)
       await refused(send(serializeTransaction(transaction)), -32602, /not signed/)
-    })
-
-    test('types it does not speak, and bytes that are no transaction', async () => {
-      await refused(send('0x03c0'), -32000, /transaction type not supported/)
-      await refused(send('0x76c0'), -32000, /transaction type not supported/)
-      await refused(send('0x02c0'), -32602, /failed to decode/)
-      await refused(send('0x'), -32000, /transaction type not supported/)
-      await refused(send('0xabc' as Hex), -32602, /not hex data/)
     })
   })
 

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import type { Hex } from 'viem'
 import { createDevChain, type DevChain } from '../../src/devchain/chain.ts'
 import { troublemaker } from '../artifacts/Troublemaker.ts'
-import { deploy, fundedWallet, manualClock, mined, newAccount, startChain, tempFolder, wallet } from './support.ts'
+import { deploy, fundedWallet, manualClock, mined, newAccount, startChain, wallet } from './support.ts'
 
 const rpc = (chain: DevChain, method: string, ...params: unknown[]) => chain.request({ method, params })
 const height = async (chain: DevChain) => Number(await rpc(chain, 'eth_blockNumber'))
@@ -63,16 +63,6 @@ suite('a chain that starts with the past of another', () => {
     await rpc(second, 'dev_reorg', 2, { transactions: 'drop' })
     assert.equal(await rpc(second, 'eth_getTransactionReceipt', transactionHash), null)
     assert.deepEqual(await seen(first, address, transactionHash), before)
-  })
-
-  test('journals it: after a restart the folder alone is enough', async (t) => {
-    const { first, address, transactionHash } = await firstChain()
-    const dataDir = tempFolder(t)
-    const second = await createDevChain({ rules: 'native', dataDir, past: first.blocks() })
-    const before = await seen(second, address, transactionHash)
-    await second.close()
-    const again = await startChain(t, { rules: 'native', dataDir })
-    assert.deepEqual(await seen(again, address, transactionHash), before)
   })
 })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { Address as OxAddress, P256, Secp256k1, Signature, WebAuthnP256 } from 'ox'
+import { Secp256k1, Signature } from 'ox'
 import { SignatureEnvelope, TxEnvelopeTempo } from 'ox/tempo'
 import {
   type Address,
@@ -157,13 +157,6 @@ suite('the tempo chain', () => {
   })
 
   suite('nonces', () => {
-    test('the account nonce counts by one', async () => {
-      const payer = await funded()
-      await send(signTempo(payer.key, { calls: [memoTransfer(shop, 1n)] }))
-      await refused(send(signTempo(payer.key, { calls: [memoTransfer(shop, 2n)] })), -32003, /^nonce too low/)
-      assert.equal(await client.getTransactionCount({ address: payer.address }), 1)
-    })
-
     test('each nonce key counts for itself, and the precompile tells how far', async () => {
       const payer = await funded()
       await send(signTempo(payer.key, { nonceKey: 5n, nonce: 0n, calls: [memoTransfer(shop, 1n)] }))
@@ -249,23 +242,6 @@ suite('the tempo chain', () => {
   })
 
   suite('signatures', () => {
-    test('a passkey (WebAuthn) pays', async () => {
-      const key = P256.randomPrivateKey()
-      const publicKey = P256.getPublicKey({ privateKey: key })
-      const unsigned = tempoEnvelope({ calls: [memoTransfer(shop, 1n)] })
-      const { metadata, payload } = WebAuthnP256.getSignPayload({
-        challenge: TxEnvelopeTempo.getSignPayload(unsigned),
-        rpId: 'shop.test',
-        origin: 'https://shop.test',
-      })
-      const signature = P256.sign({ payload, privateKey: key, hash: true })
-      await rpc('dev_mintToken', PATH_USD_ADDRESS, OxAddress.fromPublicKey(publicKey), toHex(1_000_000n))
-      const raw = TxEnvelopeTempo.serialize(unsigned, {
-        signature: { type: 'webAuthn', publicKey, metadata, signature },
-      })
-      assert.equal((await receiptOf(raw)).status, 'success')
-    })
-
     test('access keys and key authorizations are refused by name', async () => {
       const payer = await funded()
       const unsigned = tempoEnvelope({ calls: [memoTransfer(shop, 1n)] })
@@ -285,20 +261,6 @@ suite('the tempo chain', () => {
   })
 
   suite('the rest', () => {
-    test('ordinary transactions are taken too, with their fee in the token', async () => {
-      const payer = newAccount()
-      await rpc('tempo_fundAddress', payer.address)
-      assert.equal(await balanceOf(payer.address), 1_000_000_000_000n)
-      const { to, data } = memoTransfer(shop, 3n)
-      const fees = { maxFeePerGas: 20_000_000_000n, maxPriorityFeePerGas: 0n }
-      const common = { type: 'eip1559', chainId: 42431, nonce: 0, to, gas: 300_000n, ...fees } as const
-      const receipt = await receiptOf(await payer.signTransaction({ ...common, data }))
-      assert.equal(receipt.status, 'success')
-      assert.ok((await balanceOf(payer.address)) < 1_000_000_000_000n - 3n)
-      const rich = await payer.signTransaction({ ...common, nonce: 1, value: 1n })
-      await refused(send(rich), -32003, /^value transfer not allowed$/)
-    })
-
     test('the node fills in what a Tempo client leaves open', async () => {
       const payer = await funded()
       const request = { type: '0x76', from: payer.address, calls: [memoTransfer(shop, 1n)] }

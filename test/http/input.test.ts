@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { problemSchema } from '../../src/api/http/problem-body.ts'
 import type { ProblemCode } from '../../src/base/problem.ts'
-import { giveGas, giveToken } from '../../src/sandbox/world.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { edited, mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
@@ -268,27 +266,4 @@ describe('payments that cannot be read', () => {
     assert.equal(await x402UnderTest.balance(shop, buyer.address), before)
     assert.equal((await pay('x402', good)).status, 200)
   })
-})
-
-test('A-09: a blocked payer is refused before settlement, on both rails', async () => {
-  verifies('D5.6')
-  const payer = privateKeyToAccount(generatePrivateKey())
-  const blockedPayers = new Set([payer.address.toLowerCase()])
-  const blocking = await startShop({ configure: (config) => ({ ...config, blockedPayers }) })
-  try {
-    const { chains, config } = blocking
-    await giveGas(chains.native, payer.address, 10n ** 18n)
-    await giveToken(chains.native, config.x402!.asset, payer.address, 10n ** 9n)
-    await giveToken(chains.tempo, config.mpp!.currency.address, payer.address, 10n ** 9n)
-    for (const rail of [x402UnderTest, mppPullUnderTest]) {
-      const url = `${blocking.url}/agentic/${rail.rail}/buy`
-      const before = await rail.balance(blocking, payer.address)
-      const credential = await rail.pay(blocking, payer, await fetch(url, post(lot)))
-      const refused = await fetch(url, post(lot, { [rail.header]: credential }))
-      assert.equal((await assertRefused(refused, 403, 'payer_blocked')).payment.taken, false)
-      assert.equal(await rail.balance(blocking, payer.address), before)
-    }
-  } finally {
-    await blocking.stop()
-  }
 })

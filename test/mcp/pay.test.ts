@@ -245,31 +245,6 @@ test('a challenge is bound to its arguments, whatever they cost', async () => {
   await assertOwnsAll(await callTool(mcp, 'buy_sale_lot', reordered, { meta }), buyer.address, 1)
 })
 
-test('a challenge of the HTTP route buys nothing here, and one of the tool buys nothing there', async () => {
-  verifies('D19.3')
-  const buyer = await fundedWallet(shop)
-  const url = `${shop.url}/agentic/mpp/buy`
-  const init = {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(buy(buyer.address)),
-  }
-  const authorization = await mppPullUnderTest.pay(shop, buyer, await fetch(url, init))
-  const credential = JSON.parse(Buffer.from(authorization.replace('Payment ', ''), 'base64url').toString())
-  assertAsksForMoney(
-    await callTool(mcp, 'buy_sale_lot', buy(buyer.address), { meta: { 'org.paymentauth/credential': credential } }),
-    'another route',
-  )
-  const { 'org.paymentauth/credential': own } = await withMpp(buyer)(
-    await callTool(mcp, 'buy_sale_lot', buy(buyer.address)),
-  )
-  const { challenge, ...rest } = own as { challenge: { request: object } }
-  const encoded = { ...challenge, request: Buffer.from(JSON.stringify(challenge.request)).toString('base64url') }
-  const header = `Payment ${Buffer.from(JSON.stringify({ challenge: encoded, ...rest })).toString('base64url')}`
-  const response = await fetch(url, { ...init, headers: { ...init.headers, authorization: header } })
-  assert.equal(response.status, 402)
-})
-
 const forgeries: readonly { what: string; rail: 'x402' | 'mpp'; forge: (value: never) => unknown }[] = [
   { what: 'an x402 payment that is no object', rail: 'x402', forge: () => 7 },
   {

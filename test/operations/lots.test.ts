@@ -5,7 +5,6 @@ import type { PrivateKeyAccount } from 'viem/accounts'
 import { saleLots } from '../../src/artifacts/SaleLots.ts'
 import type { Hex } from '../../src/base/hex.ts'
 import type { JsonObject } from '../../src/base/json.ts'
-import { invocation } from '../../src/chain/act.ts'
 import type { Service } from '../../src/service/service.ts'
 import { movableClock, setLot } from '../checkout/counter.ts'
 import { deedsAbout, desk, done } from '../shop/shelf-desk.ts'
@@ -144,20 +143,6 @@ test('a price that changes on the chain binds nobody who was asked for another, 
     const fresh = await rail.pay(shop, buyer, await fetch(shop.url + path(rail.rail), post(request)))
     assert.equal(await pay(fresh), '300000', rail.name)
   }
-})
-
-test('a paused contract sells nothing, is shown as such, and asks nobody for money', async () => {
-  const act = (name: 'pause' | 'unpause') =>
-    shop.world.deployer.act(invocation(shop.world.contracts.sale, saleLots.abi, name, []))
-  await act('pause')
-  lookAgain()
-  assert.equal((await listed(shop.url, '392'))?.['available'], false)
-  assert.equal((await json<Refusal>(await buy(392), 503)).code, 'surface_closed')
-  const { lots } = (await done(shop, '/operator/lots')) as unknown as { lots: { state: string }[] }
-  assert.ok(lots.every(({ state }) => state === 'paused'))
-  await act('unpause')
-  lookAgain()
-  await json(await buy(392), 200)
 })
 
 test('the transaction for the lot manager is what makes the lot so, and what cannot be is refused', async () => {

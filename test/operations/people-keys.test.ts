@@ -307,21 +307,3 @@ describe('the commands', () => {
     await done('webhooks', 'remove', added.id)
   })
 })
-
-describe('play money and real', () => {
-  const as = (mode: 'sandbox' | 'production') => shop.replica({ configure: (config) => ({ ...config, mode }) })
-  const isOther = { code: 'other_mode' }
-  const stamp = async () => (await shop.store.db.query<{ mode: string }>('select mode from store_mode')).rows
-  const people = async () => (await shop.store.db.query('select id from operators')).rows.length
-
-  test('share no store: a start in the other mode is refused, and writes nothing', async () => {
-    verifies('D12.9', 'C-10')
-    assert.deepEqual(await stamp(), [{ mode: 'sandbox' }])
-    const before = await people()
-    await assert.rejects(as('production'), isOther)
-    await shop.store.db.query(`update store_mode set mode = 'production'`)
-    await assert.rejects(as('sandbox'), isOther)
-    await shop.store.db.query(`update store_mode set mode = 'sandbox'`)
-    assert.equal(await people(), before)
-  })
-})

@@ -56,8 +56,6 @@ const act = (name: string, args: readonly unknown[] = []) =>
 const craft = (name: string, args: readonly unknown[] = []) =>
   shop.world.deployer.act(invocation(shop.world.contracts.craftController, craftController.abi, name, args))
 const role = (name: string) => keccak256(toHex(name))
-const setGas = (wei: bigint) =>
-  shop.chains.native.request({ method: 'dev_setBalance', params: [demoAddressOf('minter'), toHex(wei)] })
 
 async function ready(at = shop.url): Promise<{ code: number; body: Readiness }> {
   const response = await fetch(`${at}/health/ready`)
@@ -125,14 +123,6 @@ const faults = [
     breaks: () => act('pause'),
     mends: () => act('unpause'),
   },
-  {
-    name: 'a minter without gas',
-    code: 'relayer_unfunded',
-    reason: /cannot pay for gas/,
-    logged: /a hot key cannot pay for gas.*send at least/,
-    breaks: () => setGas(0n),
-    mends: () => setGas(10n ** 20n),
-  },
 ] as const
 
 for (const { name, code, reason, logged, breaks, mends } of faults)
@@ -145,7 +135,6 @@ for (const { name, code, reason, logged, breaks, mends } of faults)
         const { request, credential } = await payFor(shop, rail, buyer)
         const send = () => fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
         await breaks()
-        if (code === 'relayer_unfunded') await readyWithout(SALE)
         const response = await send()
         const told = await json<Told>(response, 503)
         assert.deepEqual([told.code, told.payment.taken], [code, false])

@@ -11,7 +11,6 @@ import type { GameBackend, GameDelivery } from '../../src/surfaces/shop/game.ts'
 import { createGameClient } from '../../src/surfaces/shop/game-client.ts'
 import { httpGame } from '../../src/surfaces/shop/http-game.ts'
 import { openStore, type TestStore } from '../support/database.ts'
-import { judgedCall } from '../support/judged-call.ts'
 import { leaseOn } from '../support/lease.ts'
 import { verifies } from '../support/verifies.ts'
 import { type Studio, startStudio } from './studio.ts'
@@ -128,19 +127,6 @@ test('F-06: a backend that is silent since it may have delivered is a case for a
   studio.fault = null
   assert.equal(await stateOf(game, delivery), 'delivered')
   assert.equal(given(delivery).length, 1)
-})
-
-test('an operator’s word ends it, and is taken once', async () => {
-  const game = gameAt(studio.url)
-  const calls = createGameCalls(store.db)
-  const delivery = await newDelivery()
-  assert.equal(await calls.decide(await judgedCall(calls, delivery.orderId), 'delivered', 'maria'), false)
-  studio.fault = 'request_lost'
-  assert.equal(await stateOf(game, delivery), 'pending')
-  assert.equal(await calls.decide(await judgedCall(calls, delivery.orderId), 'not_delivered', 'maria'), true)
-  assert.equal(await calls.decide(await judgedCall(calls, delivery.orderId), 'delivered', 'john'), false)
-  assert.equal(await stateOf(game, delivery), 'refused')
-  assert.deepEqual(given(delivery), [])
 })
 
 test('a kill -9 of the backend right after it delivered loses nothing', async () => {

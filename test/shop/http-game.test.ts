@@ -161,16 +161,3 @@ test('F-06: with a backend that cannot say nothing is resent, an operator is cal
   assert.equal(given(moving.orderId).length, 1)
   assert.equal(studio.calls.slice(first).filter((call) => call === 'POST /deliveries').length, 1)
 })
-
-test('stock and limits of the studio are held: of six orders at once for the last three, three are paid', async () => {
-  const body = { itemId: 'airship:1', nickname: 'Wren' }
-  const answers = await Promise.all(Array.from({ length: 6 }, () => buy(body)))
-  const refused = answers.filter(({ status }) => status === 409)
-  const sold = answers.filter(({ status }) => status === 200 || status === 202)
-  assert.deepEqual([sold.length, refused.length], [3, 3])
-  for (const answer of refused) assert.equal((await json<Refusal>(answer, 409)).code, 'item_unavailable')
-  for (const answer of sold) assert.equal((await bought(answer)).status, 'confirmed')
-  assert.equal(studio.deliveries().filter(({ itemId }) => itemId === 'airship:1').length, 3)
-  const limited = { itemId: 'banner:1', quantity: 2, nickname: 'Wren' }
-  assert.equal((await json<Refusal>(await fetch(url(), post(limited)), 409)).code, 'purchase_limit')
-})
