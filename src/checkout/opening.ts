@@ -9,6 +9,7 @@ import type { Credential, Payment } from '../domain/rail.ts'
 import type { Exposure } from '../store/orders/exposure.ts'
 import { asOpened, type Opening, type OpenOutcome } from '../store/orders/opening.ts'
 import type { PaidCall } from './paid-call.ts'
+import { handleOf } from './payment-lookup.ts'
 
 /** What opening an order came to; `unsure`: the store did not answer, and may have written it. */
 export type Written = OpenOutcome | { readonly kind: 'unsure'; readonly order: Order }
@@ -31,7 +32,7 @@ export async function open<Input extends JsonObject>(
     const checked = await call.offer.good.check(input, payment.payer)
     assertPassed(checked)
     const opened = await writeWithMeans(purchase, checked)
-    if (opened.kind !== 'held' || !opened.isStale || round === CHECKS_MAX) return opened
+    if (opened.kind !== 'refused' || !opened.isStale || round === CHECKS_MAX) return opened
   }
 }
 
@@ -89,7 +90,7 @@ async function write<Input extends JsonObject>(
     // The commit may have happened, and the worker would then settle it. The payer is given the payment's own name to ask by: whether there
     // is an order, and which, only a later look can tell.
     log.warn('no answer from the store: order may or may not be written', { orderId: order.id, error })
-    return { kind: 'unsure', order: { ...order, id: handleOf(payment) } }
+    return { kind: 'unsure', order: { ...order, id: handleOf(payment.identities[0]!) } }
   })
 }
 
@@ -108,11 +109,6 @@ async function exposureOf<Input extends JsonObject>(
     gasAtRisk: gasAtRisk + (checked?.gasAtRisk ?? 0n),
     gasPerHour,
   }
-}
-
-/** The part of a payment's first name that its payer knows: the authorization's nonce, or the challenge's id. */
-function handleOf({ identities }: Payment): string {
-  return identities[0]!.split('/').at(-1)!
 }
 
 /** Equal digests: the same authorization, shown for equal requests. */

@@ -1,7 +1,6 @@
-import { sameAddress } from '../base/address.ts'
 import type { JsonObject } from '../base/json.ts'
-import { type Offer, offerKey } from '../domain/offer.ts'
-import type { Challenger, Credential, Incoming, Resource, Token } from '../domain/rail.ts'
+import type { Offer } from '../domain/offer.ts'
+import type { Challenger, Credential, Incoming, Resource } from '../domain/rail.ts'
 import type { Checkout } from './checkout.ts'
 
 /** One call of a paid route or tool, as its carrier hands it over. */
@@ -29,20 +28,4 @@ export type PaidCall<Input extends JsonObject> = {
   readonly offer: Offer<Input>
   readonly request: PurchaseRequest<Input>
   readonly credential: Credential
-}
-
-/**
- * The same call at the offer that takes this token: this offer, or a retired one of the same good. Null: this shop has none any more. Only that
- * offer can find out what became of the payment; only this one sells.
- */
-export function callWhere<Input extends JsonObject>(
-  call: PaidCall<Input>,
-  { network, asset }: Token,
-): PaidCall<Input> | null {
-  const { good, rail } = call.offer
-  if (rail.network === network && sameAddress(rail.asset, asset)) return call
-  const key = offerKey({ good: good.name, rail: rail.name, network, asset })
-  const offer = call.checkout.offers.get(key) as unknown as Offer<Input> | undefined
-  const credential = offer?.rail.read(call.request.incoming)
-  return offer && credential ? { ...call, offer, credential } : null
 }

@@ -1,11 +1,10 @@
-import type { JsonObject } from '../base/json.ts'
 import { Problem } from '../base/problem.ts'
-import type { OrphanedPayment } from '../domain/rail.ts'
-import type { PaidCall } from './paid-call.ts'
+import type { OrphanedPayment, Rail } from '../domain/rail.ts'
+import type { Checkout } from './checkout.ts'
 
 /** Begins the refund of a payment that buys nothing, and returns the answer for the caller who showed it. */
-export async function returnPayment<Input extends JsonObject>(
-  { checkout, offer }: Pick<PaidCall<Input>, 'checkout' | 'offer'>,
+export async function returnPayment(
+  { checkout, offer }: { readonly checkout: Checkout; readonly offer: { readonly rail: Rail } },
   orphaned: OrphanedPayment,
 ): Promise<Problem> {
   const { transaction: paymentTx, detail } = orphaned

@@ -6,31 +6,26 @@ import { whenThere } from '../base/when-there.ts'
 import { pollUntil } from '../chain/receipt.ts'
 import type { Offer } from '../domain/offer.ts'
 import { agreedPrice, priceOf, probePrice } from '../domain/price.ts'
-import type { Payment, Terms, Verified } from '../domain/rail.ts'
+import { type Payment, SpoiltPayment, type Terms, type Verified } from '../domain/rail.ts'
+import { seenBefore } from '../store/orders/not-opened.ts'
 import { ASKED, type ChallengeReason, type Outcome } from './answer.ts'
 import type { Checkout } from './checkout.ts'
-import {
-  isOlderThanRestore,
-  type MisplacedPayment,
-  refusalOfMisplaced,
-  refusalOfUnreadable,
-} from './misplaced-payment.ts'
 import { digestOf, digestShownFor, open, type Written } from './opening.ts'
 import type { PaidCall, PurchaseRequest } from './paid-call.ts'
-import { isSurelyOver, landedInTime } from './payment-lookup.ts'
-import { returnPayment } from './payment-return.ts'
 import {
-  cannotLookNow,
-  mayStillLand,
-  quarantinedBefore,
-  ranOut,
-  refusalOfOpening,
-  storeIsAnother,
-  unsure,
-} from './refusal.ts'
+  isKnownByName,
+  isOlderThanRestore,
+  lastLook,
+  mayHaveMoved,
+  nameIn,
+  type ShownPayment,
+} from './payment-lookup.ts'
+import { returnPayment } from './payment-return.ts'
+import { cannotLookNow, movedPerhaps, storeIsAnother, unsure } from './refusal.ts'
 import { replay, saidBefore, sameKey } from './replay.ts'
-import { refuseRetired, whereMeant } from './retired-rail.ts'
 import { runShared, waitFor } from './run.ts'
+
+type Call<Input extends JsonObject> = Omit<PaidCall<Input>, 'credential'>
 
 /**
  * One purchase, top to bottom. Every line only reads, or is safe to run again after a crash. Every 402 carries a fresh
@@ -41,16 +36,24 @@ export async function purchase<Input extends JsonObject>(
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
 ): Promise<Outcome> {
-  return (await answerPaid({ checkout, offer, request }, buyOrSendBack)) ?? ask(checkout, offer, request)
+  const call = { checkout, offer, request }
+  try {
+    const credential = offer.rail.read(request.incoming)
+    if (credential) return await replayOrBuy({ ...call, credential })
+  } catch (error) {
+    return refused(call, error, error instanceof SpoiltPayment ? error : null)
+  }
+  return ask(checkout, offer, request)
 }
 
-/** For a retired offer: a payer who bought there gets the answer, and no new payment buys. */
-export async function answerRetired<Input extends JsonObject>(
+/** Answers a call whose payment this offer cannot take. `shown`: that payment, as far as a rail of this shop can read it. */
+export function refuse<Input extends JsonObject>(
   checkout: Checkout,
   offer: Offer<Input>,
   request: PurchaseRequest<Input>,
+  { problem, shown }: { readonly problem: Problem; readonly shown: ShownPayment | null },
 ): Promise<Outcome> {
-  return (await answerPaid({ checkout, offer, request }, refuseRetired)) ?? ask(checkout, offer, request)
+  return refused({ checkout, offer, request }, problem, shown)
 }
 
 /** Answers a call without a payment. Without a promise where the price is known: nothing is asked of a shop more often. */
@@ -61,156 +64,41 @@ export function ask<Input extends JsonObject>(
 ): Outcome | Promise<Outcome> {
   const why = request.isProbe ? 'probe' : 'unpaid'
   const call = { checkout, offer, request }
-  const refused = (error: unknown): never => {
+  const fail = (error: unknown): never => {
     throw noted(call, error)
   }
   try {
     const asked = whenThere(checkout.assertSelling(offer.good.surface, offer.rail.name), () =>
       whenThere(priceShown(offer, request), (price) => challenge(call, price, { why, problem: ASKED[why] })),
     )
-    return asked instanceof Promise ? asked.catch(refused) : asked
+    return asked instanceof Promise ? asked.catch(fail) : asked
   } catch (error) {
-    return refused(error)
+    return fail(error)
   }
 }
 
-/** Answers a call whose payment this offer cannot read, because it was made for another one. */
-export async function refuse<Input extends JsonObject>(
-  checkout: Checkout,
-  offer: Offer<Input>,
-  request: PurchaseRequest<Input>,
-  misplaced: MisplacedPayment,
-): Promise<Outcome> {
-  const problem = await refusalOfMisplaced(checkout, misplaced)
-  // Once money may have moved the client is not asked to pay, at whichever address the payment is shown.
-  if (problem.status !== 402) throw problem
-  return askAgain({ checkout, offer, request }, problem)
-}
-
-/** Asks for another payment, of a payer whose payment was refused; like any payer, not before the shop sells. */
-async function askAgain<Input extends JsonObject>(
-  call: Omit<PaidCall<Input>, 'credential'>,
-  problem: Problem,
-): Promise<Outcome> {
-  const { checkout, offer, request } = call
-  try {
-    await checkout.assertSelling(offer.good.surface, offer.rail.name)
-  } catch (error) {
-    // What could not be read was not looked for either.
-    throw unsure(error, false)
-  }
-  // It may have failed over a moment ago, and no replica has noticed yet.
-  if (!(await checkout.store.isKnown())) throw storeIsAnother(problem)
-  return challenge(call, await priceShown(offer, request), { why: 'refused', problem })
-}
-
-/** What to do with a payment that no order and no arrival has. */
-type OnNewPayment = <Input extends JsonObject>(call: PaidCall<Input>) => Promise<Outcome>
-
-async function answerPaid<Input extends JsonObject>(
-  call: Omit<PaidCall<Input>, 'credential'>,
-  onNew: OnNewPayment,
-): Promise<Outcome | null> {
-  const { offer, request } = call
-  try {
-    const credential = offer.rail.read(request.incoming)
-    if (!credential) return null
-    const paid = { ...call, credential }
-    const isOfRetired = whereMeant(paid).offer.rail !== offer.rail
-    return await sellOrReplay(paid, isOfRetired ? refuseRetired : onNew)
-  } catch (failure) {
-    const error = await refusalOfUnreadable(call.checkout, failure)
-    if (!isProblem(error) || error.status !== 402) throw noted(call, error)
-    return askAgain(call, error).catch((failure: unknown) => {
-      throw noted(call, failure)
-    })
-  }
-}
-
-/** Counts a refusal, and returns the error. A 202, which only waits, is no refusal. */
-function noted<Input extends JsonObject>(
-  { checkout, offer }: Pick<PaidCall<Input>, 'checkout' | 'offer'>,
-  error: unknown,
-): unknown {
-  if (isProblem(error) && error.status >= 400)
-    checkout.meter.refused(offer.good.surface, offer.rail.name, error.code, error.message)
-  return error
-}
-
-async function sellOrReplay<Input extends JsonObject>(call: PaidCall<Input>, onNew: OnNewPayment): Promise<Outcome> {
+/** Before anything else a payment is looked up: a spent one fails every check, and yet its payer gets the stored answer. */
+async function replayOrBuy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   const { checkout, credential } = call
   const isCaptured = credential.funds === 'captured'
-  // By an earlier request, or because the payer sent it: then a refusal must not say that nothing was taken.
-  let mayBeTaken = true
-  try {
-    // Before anything else: a spent payment fails every check, and yet its payer gets the stored answer.
-    const seen = await checkout.orders.byIdentities(credential.identities)
-    if (seen) return await replay(call, seen)
-    mayBeTaken = isCaptured
-    return await onNew(call).catch(async (error: unknown) => {
-      // A twin of this call may have been faster: then its success made this one fail, and this one gets the same answer.
-      mayBeTaken = true
-      if (isProblem(error) && error.status === 402 && !isCaptured) await makeVoid(call, error)
-      const twin = await checkout.orders.byIdentities(credential.identities)
-      if (twin) return replay(call, twin)
-      // What went back without an order fails every check too, and its payer must not be asked to pay again.
-      if (await checkout.orders.isQuarantined(await call.offer.rail.namesOf(credential))) throw quarantinedBefore()
-      mayBeTaken = isCaptured
-      throw error
-    })
-  } catch (error) {
-    throw mayBeTaken ? unsure(error, isCaptured) : error
-  }
-}
-
-/**
- * A payer who reads 402 pays again, so the authorization is void for this request from here on: a twin of this call, on a replica whose clock or
- * node judges it otherwise, must not take it afterwards. That is stored before the 402 is sent. Whether the signature is good is not asked: for
- * a contract wallet only a node can tell.
- */
-async function makeVoid<Input extends JsonObject>(call: PaidCall<Input>, { code }: Problem): Promise<void> {
-  const { checkout, offer, request, credential } = call
-  if (credential.signedDigest === null) return
-  const { identities } = credential
-  const shownForDigest = digestShownFor(credential, digestOf(offer, request.parse()))
-  if (await checkout.orders.refuse({ identities, shownForDigest, code })) return
-  throw new Problem('rate_limited', 'This payment was shown for too many requests; send the one it was made for.')
-}
-
-/** 402, and why. */
-function challenge<Input extends JsonObject>(
-  { checkout, offer, request }: Omit<PaidCall<Input>, 'credential'>,
-  price: Usd,
-  { why, problem }: { readonly why: ChallengeReason; readonly problem: Problem },
-): Outcome {
-  const { good, rail } = offer
-  checkout.meter.challenged(good.surface, rail.name, problem.code, problem.message)
-  return {
-    kind: 'challenged',
-    why,
-    problem,
-    price,
-    wire: request.challenge({ ...askedOf(offer, request), price }, problem),
-  }
-}
-
-/** Takes a new payment. One that a stranger has carried to the chain fails every check; its payer must not be asked to pay again, so it is sent back. */
-async function buyOrSendBack<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
-  if (isOlderThanRestore(call.checkout.store, call.credential)) throw await notSold(call, MAY_HAVE_BOUGHT)
-  return verifyAndTake(call).catch(async (error: unknown) => {
-    const { checkout, credential } = call
-    if (!isProblem(error) || credential.funds === 'captured') throw error
-    // Another store can say neither that it was not taken nor that it has bought nothing.
-    if (!(await checkout.store.isKnown())) throw error.status === 402 ? storeIsAnother(error) : unsure(error, false)
-    const transaction = error.status === 402 ? await landedInTime(call) : null
-    if (!transaction) throw error
-    const detail = 'This payment is on the chain already and has bought nothing; it goes back to its payer.'
-    throw await returnPayment(call, { transaction, detail, mayBeAnothers: true })
+  const seen = await checkout.orders.byIdentities(credential.identities).catch((error: unknown) => {
+    throw unsure(error, isCaptured)
+  })
+  if (!seen) return buy(call).catch((error: unknown) => afterRefusal(call, error))
+  return replay(call, seen).catch((error: unknown) => {
+    throw unsure(error, isCaptured)
   })
 }
 
-async function verifyAndTake<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
+/** Verify, open, advance. */
+async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Outcome> {
   const { checkout, offer, request, credential } = call
+  // A purchase that the restored store lacks may have spent it.
+  if (isOlderThanRestore(checkout.store, credential))
+    throw new Problem(
+      'payment_expired',
+      "This shop's database was restored after it had asked for this payment, which has run out and paid nothing; pay the challenge in this answer.",
+    )
   const input = request.parse()
   if (credential.funds === 'authorized') await checkout.assertSelling(offer.good.surface, offer.rail.name)
   const asked = askedOf(offer, request)
@@ -231,31 +119,6 @@ async function verifyAndTake<Input extends JsonObject>(call: PaidCall<Input>): P
   }
 }
 
-async function take<Input extends JsonObject>(call: PaidCall<Input>, input: Input, payment: Payment): Promise<Outcome> {
-  const { checkout } = call
-  if (payment.funds === 'captured' && checkout.isNeverServed(payment.payer)) throw await notSold(call, NOT_SERVED)
-  checkout.ensureRoom()
-  const opened = await open(call, input, payment)
-  if (opened.kind === 'blocked' && payment.funds === 'captured') throw await notSold(call, NOT_SERVED)
-  return answer(call, opened)
-}
-
-const NOT_SERVED = 'This payer is not served here.'
-/** Unless the chain dropped it, the payment would be seen there. */
-const MAY_HAVE_BOUGHT = "It may have bought before this shop's database was restored."
-
-/** The answer for a payment that is not sold to, though its money has moved or may yet: what is on the chain goes back, or an operator decides. */
-async function notSold<Input extends JsonObject>(call: PaidCall<Input>, detail: string): Promise<Problem> {
-  const { offer, credential } = call
-  const isCaptured = credential.funds === 'captured'
-  // Before the look: a payment that landed before it expired is then seen by it.
-  const isOver = !isCaptured && (await isSurelyOver(offer.rail, credential))
-  const transaction = await landedInTime(call)
-  if (transaction) return returnPayment(call, { transaction, detail, mayBeAnothers: false })
-  if (isCaptured) return cannotLookNow()
-  return isOver ? ranOut() : mayStillLand()
-}
-
 const UNSEEN_SECONDS = 2
 
 /** A payment that its payer sends may take a moment to show on the chain. A few requests may wait for that; nothing is stored before it shows. */
@@ -265,7 +128,7 @@ async function verify<Input extends JsonObject>(
 ): Promise<Verified> {
   const look = () => offer.rail.verify(credential, terms)
   const first = await look()
-  // What answers no challenge of ours pays nobody here, and is not waited for.
+  // What answers no challenge of ours pays nothing here, and is not waited for.
   const mayPay = first.kind === 'unseen' && credential.challengeOfOurs() !== null
   const leave = mayPay ? checkout.enterWaitingRoom(request.client) : null
   if (leave === null) return first
@@ -279,6 +142,21 @@ async function verify<Input extends JsonObject>(
   } finally {
     leave()
   }
+}
+
+async function take<Input extends JsonObject>(call: PaidCall<Input>, input: Input, payment: Payment): Promise<Outcome> {
+  const { checkout } = call
+  const isCaptured = payment.funds === 'captured'
+  if (isCaptured && checkout.isNeverServed(payment.payer)) throw await sentBack(call)
+  checkout.ensureRoom()
+  const opened = await open(call, input, payment)
+  if (opened.kind === 'refused' && isCaptured) throw await sentBack(call)
+  return answer(call, opened)
+}
+
+/** The answer for money that has moved and is not sold for: the books send it back, or keep it for a person. */
+async function sentBack<Input extends JsonObject>(call: PaidCall<Input>): Promise<Problem> {
+  return (await lastLook(call)) ?? cannotLookNow()
 }
 
 async function answer<Input extends JsonObject>(call: PaidCall<Input>, opened: Written): Promise<Outcome> {
@@ -303,8 +181,106 @@ async function answer<Input extends JsonObject>(call: PaidCall<Input>, opened: W
       return replay(call, opened.order)
     case 'same_key':
       return sameKey(call, opened.order)
-    default:
-      throw refusalOfOpening(call.offer, opened)
+    case 'unresolved':
+      throw new Problem(
+        'settlement_in_doubt',
+        'An earlier payment of yours for this very request is not resolved yet, so this one was not taken.',
+        { statusUrl: offer.statusUrl(opened.order.id), members: { orderId: opened.order.id } },
+      )
+    case 'refused':
+      throw opened.problem
+    case 'means_needed':
+      throw new TypeError('the means of the payer were asked for twice')
+  }
+}
+
+/**
+ * "Nothing was taken" is the last word only where that is so: a twin of this call may have been faster, the payment may have bought or gone back
+ * under another configuration, or a stranger may have carried it to the chain.
+ */
+async function afterRefusal<Input extends JsonObject>(call: PaidCall<Input>, error: unknown): Promise<Outcome> {
+  const { checkout, credential } = call
+  const isCaptured = credential.funds === 'captured'
+  const saysFree = isProblem(error) && (error.extra.taken ?? error.kind.taken) === false
+  const asksToPay = isProblem(error) && error.status === 402
+  try {
+    if (asksToPay && !isCaptured) await makeVoid(call, error)
+    const twin = await checkout.orders.byIdentities(credential.identities)
+    if (twin) return await replay(call, twin)
+    if (saysFree && (await isKnownByName(checkout, credential))) throw seenBefore()
+    const moved = asksToPay ? await lastLook(call) : null
+    if (moved) throw moved
+  } catch (failure) {
+    throw unsure(failure, isCaptured)
+  }
+  throw isCaptured ? unsure(error, true) : error
+}
+
+/**
+ * A payer who reads 402 pays again, so the authorization is void for this request from here on: a twin of this call, on a replica whose clock or
+ * node judges it otherwise, must not take it afterwards. That is stored before the 402 is sent. Whether the signature is good is not asked: for
+ * a contract wallet only a node can tell.
+ */
+async function makeVoid<Input extends JsonObject>(call: PaidCall<Input>, { code }: Problem): Promise<void> {
+  const { checkout, offer, request, credential } = call
+  if (credential.signedDigest === null) return
+  const { identities } = credential
+  const shownForDigest = digestShownFor(credential, digestOf(offer, request.parse()))
+  if (await checkout.orders.refuse({ identities, shownForDigest, code })) return
+  throw new Problem('rate_limited', 'This payment was shown for too many requests; send the one it was made for.')
+}
+
+/** Every refusal of a call with a payment. Only a 402 asks for another payment, and like any payer not before the shop sells. */
+async function refused<Input extends JsonObject>(
+  call: Call<Input>,
+  error: unknown,
+  shown: ShownPayment | null = null,
+): Promise<Outcome> {
+  const { checkout, offer, request } = call
+  try {
+    if (!isProblem(error)) throw error
+    if (shown && (await mayHaveMoved(checkout, shown)))
+      throw movedPerhaps(error, checkout.paymentUrl(offer.rail.name, nameIn(shown)))
+    // It may have failed over a moment ago: then it may lack what this payment has bought, and no replica has noticed yet.
+    if (!(await checkout.store.isKnown())) throw error.status === 402 ? storeIsAnother(error) : unsure(error, false)
+    if (error.status !== 402) throw error
+    await assertSellingStill(call)
+    return challenge(call, await priceShown(offer, request), { why: 'refused', problem: error })
+  } catch (failure) {
+    throw noted(call, failure)
+  }
+}
+
+/** What could not be read was not looked for either, so nothing is claimed of it. */
+async function assertSellingStill<Input extends JsonObject>({ checkout, offer }: Call<Input>): Promise<void> {
+  try {
+    await checkout.assertSelling(offer.good.surface, offer.rail.name)
+  } catch (error) {
+    throw unsure(error, false)
+  }
+}
+
+/** Counts a refusal, and returns the error. A 202, which only waits, is no refusal. */
+function noted<Input extends JsonObject>({ checkout, offer }: Call<Input>, error: unknown): unknown {
+  if (isProblem(error) && error.status >= 400)
+    checkout.meter.refused(offer.good.surface, offer.rail.name, error.code, error.message)
+  return error
+}
+
+/** 402, and why. */
+function challenge<Input extends JsonObject>(
+  { checkout, offer, request }: Call<Input>,
+  price: Usd,
+  { why, problem }: { readonly why: ChallengeReason; readonly problem: Problem },
+): Outcome {
+  const { good, rail } = offer
+  checkout.meter.challenged(good.surface, rail.name, problem.code, problem.message)
+  return {
+    kind: 'challenged',
+    why,
+    problem,
+    price,
+    wire: request.challenge({ ...askedOf(offer, request), price }, problem),
   }
 }
 

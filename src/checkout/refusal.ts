@@ -1,58 +1,13 @@
-import { isProblem, Problem } from '../base/problem.ts'
-import type { Offer } from '../domain/offer.ts'
-import type { Written } from './opening.ts'
+import { isProblem, MAY_HAVE_MOVED, Problem } from '../base/problem.ts'
 import { withoutClaim } from './paid-words.ts'
 
-/** Why no order was opened, as the payer reads it. */
-export function refusalOfOpening(
-  offer: Pick<Offer<never>, 'statusUrl'>,
-  opened: Exclude<Written, { kind: 'opened' | 'unsure' | 'known' | 'same_key' }>,
-): Problem {
-  switch (opened.kind) {
-    case 'spent':
-      return quarantinedBefore()
-    case 'refused':
-      return new Problem(
-        opened.code,
-        'This payment was refused for this request before, and is not taken any more; pay the challenge in this answer.',
-      )
-    case 'in_doubt':
-      return new Problem(
-        'settlement_in_doubt',
-        'An earlier payment of yours for this very request is not resolved yet, so this one was not taken.',
-        { statusUrl: offer.statusUrl(opened.order.id), members: { orderId: opened.order.id } },
-      )
-    case 'held':
-      return new Problem(opened.hold.refusal.code, opened.hold.refusal.detail)
-    case 'blocked':
-      return new Problem('payer_blocked', 'This payer is not served here; nothing was taken.')
-    case 'paused':
-      return new Problem('surface_closed', 'Sales were paused a moment ago; nothing was taken.')
-    case 'throttled':
-      return new Problem('payer_throttled', opened.detail, { afterSeconds: opened.afterSeconds })
-    case 'uncovered':
-      return new Problem(
-        'shop_overcommitted',
-        'More is open already than the shop could send back, so this payment was not taken; try again later.',
-      )
-    case 'moved':
-      return new Problem(
-        'store_unavailable',
-        'The store has failed over or was restored this very moment; send the same payment again shortly.',
-        { taken: 'unknown' },
-      )
-    case 'means_needed':
-      throw new TypeError('the means of the payer were asked for twice')
-  }
-}
-
-/** For a payment that went back without an order, or is to stay: its payer must not be asked to pay again. */
-export function quarantinedBefore(): Problem {
-  return new Problem(
-    'payment_conflict',
-    'This payment came without a purchase and was set aside; it buys nothing any more, and /payments tells what becomes of it.',
-    { action: 'none' },
-  )
+/** A refusal of a payment whose money may have moved all the same. */
+export function movedPerhaps({ code, message, extra }: Problem, statusUrl: string): Problem {
+  return new Problem(code, `${message} It may have bought already; send it as and where it was made for.`, {
+    ...extra,
+    ...MAY_HAVE_MOVED,
+    statusUrl,
+  })
 }
 
 /** For captured money that cannot be found or looked at now. */
@@ -79,11 +34,6 @@ export function mayStillLand(): Problem {
     "This shop's database was restored after the challenge was issued, and the payment may still settle. Request a new challenge once this authorization has expired unused.",
     { taken: 'unknown', action: 'none' },
   )
-}
-
-/** The same when it has expired, and no node shows it. */
-export function ranOut(): Problem {
-  return new Problem('payment_expired', 'This payment has run out and paid nothing; pay the challenge in this answer.')
 }
 
 /** For an unexpected error, after which it is not known how far the purchase came; for HTTP and MCP alike. */

@@ -11,7 +11,6 @@ import type {
   HttpConfig,
   OperationsConfig,
   ReceiptConfig,
-  RetiredRail,
   SaleConfig,
 } from './config.ts'
 import { defaultLimits, type Limits } from './limits.ts'
@@ -19,7 +18,6 @@ import { readOperators } from './operators.ts'
 import { ConfigFault, type Environment, list, type OptionReader, optionReader } from './options.ts'
 import { SANDBOX_OPERATOR_TOKEN } from './published.ts'
 import { type Protocols, readRails } from './rails.ts'
-import { earlierRails } from './retired.ts'
 import { readService } from './service.ts'
 import { settingsOf } from './settings.ts'
 import type { ChainKey } from './signing-key.ts'
@@ -54,7 +52,7 @@ export function loadConfig(env: Environment): LoadedConfig {
   const loaded: LoadedConfig =
     mode === 'sandbox'
       ? { mode, common, protocols, backend: readBackend(read) }
-      : { mode, config: withEarlierRails(read, { mode, ...common, ...readProduction(read, protocols, common.http) }) }
+      : { mode, config: { mode, ...common, ...readProduction(read, protocols, common.http) } }
   if (loaded.mode === 'production') {
     refuseSharedKeys(read, loaded)
     refuseLoneNodes(read, loaded.config)
@@ -71,18 +69,6 @@ function withSettings(loaded: LoadedConfig, settings: Config['settings']): Loade
   return loaded.mode === 'sandbox'
     ? { ...loaded, common: { ...loaded.common, settings } }
     : { ...loaded, config: { ...loaded.config, settings } }
-}
-
-/** What was sold on another network is finished there, by the configuration of that time. */
-function withEarlierRails(read: OptionReader, config: Config): Config {
-  const earlier = list(read.text('SUTLER_RETIRED_ENV', '')).flatMap((file) => earlierRails(read, file))
-  return { ...config, retired: [...config.retired, ...earlier.filter((one) => !isOpen(config, one))] }
-}
-
-/** The same token on the same network: what was sold for it, the rail that sells finishes too. */
-function isOpen({ x402, mpp }: Config, { rail, config }: RetiredRail): boolean {
-  if (rail === 'x402') return x402?.network === config.network && sameAddress(x402.asset, config.asset)
-  return mpp?.network === config.network && sameAddress(mpp.currency.address, config.currency.address)
 }
 
 function readCommon(read: OptionReader, mode: 'sandbox' | 'production'): CommonConfig {

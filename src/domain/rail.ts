@@ -257,8 +257,6 @@ export type Rail = RailTraits & {
   verify(credential: Credential, terms: Terms): Promise<Verified>
   /** The name of the payment behind a transfer to the till; null when it has none. Throws Problem while the chain does not show the transfer. */
   identityOf(transfer: { readonly transaction: Hash; readonly logIndex: number }): Promise<string | null>
-  /** Every name that the chain may show this payment by, also those that take work to compute. Asks no node. */
-  namesOf(credential: Credential): Promise<readonly string[]>
   /** The transaction by which this payment reached the shop after all; null: there is none. Asked before a payer is told that nothing was taken. */
   landed(credential: Credential): Promise<Hash | null>
   /** Has the authorization expired for good, by the chain's own clock, so that neither the shop nor a stranger can settle it any more? */
@@ -285,18 +283,10 @@ export type Rail = RailTraits & {
   readonly documents: RailDocuments
 }
 
-/** A token on a network. */
-export type Token = { readonly network: string; readonly asset: Address }
-
 /** A decoded payment header. Only its own rail can look inside `content`. */
 export type Credential = {
-  /**
-   * Every name the payment may be known by, read out of the credential: equal however it was encoded. A credential that claims another
-   * network has its name there as well, because other replicas may sell there, or this shop did before.
-   */
+  /** Every name the payment may be known by on the rail that read it: equal however it was encoded. */
   readonly identities: readonly string[]
-  /** What it says that it pays in: a claim, until it is verified. Null where it says nothing that could be a token. */
-  readonly paysIn: Token | null
   readonly proofDigest: string
   /** What it says that it pays, in atomic units: a claim, until it is verified. */
   readonly amount: bigint

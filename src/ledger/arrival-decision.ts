@@ -26,7 +26,7 @@ export async function decideArrival(
   if (!till)
     throw new Problem(
       'refund_refused',
-      `Arrival ${arrival.id} came to a till that this configuration has not; name the one that had it in SUTLER_RETIRED_ENV.`,
+      `Arrival ${arrival.id} came to a till that this configuration has not; start the shop with the one that had it.`,
     )
   if (!['held', 'orphaned', 'dust'].includes(arrival.state))
     throw new Problem('refund_refused', `Arrival ${arrival.id} is ${arrival.state}; there is nothing to decide.`)

@@ -25,9 +25,8 @@ export async function assertAllFinishable(database: Database, offers: ReadonlyMa
 }
 
 const REMEDY =
-  `Keep the options of what sold them, and switch it off with ${SWITCHES} ` +
-  'set to false; for another network, name the earlier configuration in SUTLER_RETIRED_ENV. Their orders are then finished, and nothing more is sold. ' +
-  'For another token on the same network, open with the earlier one, paused, until nothing is open in it'
+  `Start with the configuration that sold them: with ${SWITCHES} set to false, and all other options kept, it finishes them and sells nothing more. ` +
+  'Change network, token or address when `sutler orders` shows nothing open'
 
 /** What some rail sends back automatically, at the least. */
 const REFUND_AT_LEAST = 1_000n

@@ -109,7 +109,6 @@ function open(
     const { slip, hash, raw, signature } = parsed.data
     return {
       identities: [identityOf(hash), `voucher:${network}/challenge/${slip}`],
-      paysIn: { network, asset },
       proofDigest: sha256Hex(`${slip} ${hash} ${signature}`),
       amount: BigInt(slipIn(slip)?.amount ?? 0),
       funds: raw === undefined ? 'captured' : 'authorized',
@@ -196,7 +195,6 @@ function open(
     },
 
     identityOf: async ({ transaction }) => identityOf(transaction),
-    namesOf: async ({ identities }) => identities,
 
     isPaymentShown: async () => true,
     isOver: async () => false,

@@ -1,8 +1,7 @@
-import { sameAddress } from '../../base/address.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { isProblem, MAY_HAVE_MOVED, Problem } from '../../base/problem.ts'
+import { isProblem, Problem } from '../../base/problem.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
-import type { MisplacedPayment, ShownPayment } from '../../checkout/misplaced-payment.ts'
+import type { ShownPayment } from '../../checkout/payment-lookup.ts'
 import {
   type Credential,
   declaredRails,
@@ -15,6 +14,9 @@ import {
 import type { PaidRoute, Route } from '../../domain/route.ts'
 import type { HttpRequest } from '../http/request.ts'
 import { type PaymentHeader, paymentHeader } from './payment-header.ts'
+
+/** Why a payment is not for a route; `shown`: null where no rail of this shop can read it. */
+type MisplacedPayment = { readonly problem: Problem; readonly shown: ShownPayment | null }
 
 /** Names a payment that a route cannot take; null when there is none of that kind. */
 type MisplacedFinder = (request: HttpRequest, isPaid: boolean) => MisplacedPayment | null
@@ -68,16 +70,11 @@ function otherProtocol(
   const detail = `This is a payment by ${traits.label}; this route takes ${rail.label}, in ${words(rail.headers)}.${taken}`
   const sent = { protocol: traits.name, header: words(traits.headers), url }
   const wanted = wantedBy(route)
-  const misplaced = new Problem('payment_misplaced', detail, { members: { payment: { taken: false, sent, wanted } } })
-  const moved = new Problem('payment_misplaced', detail, {
-    ...MAY_HAVE_MOVED,
-    members: { payment: { taken: 'unknown', sent, wanted } },
+  const problem = new Problem('payment_misplaced', detail, { members: { payment: { sent, wanted } } })
+  return (request: HttpRequest): MisplacedPayment => ({
+    problem,
+    shown: shownTo(theirs, { header: request.header, meta: () => undefined }),
   })
-
-  return (request: HttpRequest): MisplacedPayment => {
-    const payment = shownTo(theirs, { header: request.header, meta: () => undefined })
-    return { problem: misplaced, shown: payment && { payment, moved } }
-  }
 }
 
 /** Every rail that sells, or still answers for what was sold before. */
@@ -85,19 +82,11 @@ export function railsOf({ offers }: Pick<Checkout, 'offers'>): readonly Rail[] {
   return [...new Set([...offers.values()].map(({ rail }) => rail))]
 }
 
-/**
- * A payment as one of the rails of its protocol reads it: the one that is paid in what it says that it pays in, for no other one finds it on the chain; else
- * the first. Null also for what cannot be read, unless it says that its money has moved.
- */
-export function shownTo(rails: readonly Rail[], incoming: Incoming): ShownPayment | null {
-  const [first] = rails
-  if (first === undefined) return null
-  const paysIn = readBy(first, incoming)?.paysIn
-  const meant = rails.find((one) => paysIn?.network === one.network && sameAddress(paysIn.asset, one.asset))
-  const rail = meant ?? first
+/** A payment as a rail of its protocol reads it. Null also for what cannot be read, unless it says that its money has moved. */
+export function shownTo([rail]: readonly Rail[], incoming: Incoming): ShownPayment | null {
   try {
-    const credential = rail.read(incoming)
-    return credential && { rail, credential }
+    const credential = rail?.read(incoming)
+    return rail && credential ? { rail, credential } : null
   } catch (error) {
     if (error instanceof SpoiltPayment) return error
     if (isProblem(error) && error.extra.taken === undefined) return null
@@ -121,7 +110,7 @@ function otherVersion(name: string, what: string, route: PaidRoute): MisplacedPa
   const problem = new Problem(
     'payment_misplaced',
     `${name} is ${what}, which is not taken here. Pay the challenge in this answer, and send that payment in ${wanted.header}.`,
-    { members: { payment: { taken: false, sent: { protocol: rail.name, header: name, url: null }, wanted } } },
+    { members: { payment: { sent: { protocol: rail.name, header: name, url: null }, wanted } } },
   )
   return { problem, shown: null }
 }

@@ -55,6 +55,7 @@ export function problemBody(
   const afterSeconds = extra.afterSeconds ?? (status === 429 || status === 503 ? AFTER_SECONDS : null)
   const statusUrl = extra.statusUrl ?? null
   const action = extra.action ?? kind.action
+  const { payment, ...members } = (extra.members ?? {}) as JsonObject
   return {
     type: typeOf({ code }, errorsUrl),
     title: kind.title,
@@ -62,11 +63,11 @@ export function problemBody(
     detail: message.length > DETAIL_CHARS_MAX ? `${message.slice(0, DETAIL_CHARS_MAX - 1)}…` : message,
     code,
     requestId,
-    payment: { taken: extra.taken ?? kind.taken },
+    payment: { taken: extra.taken ?? kind.taken, ...(payment as JsonObject | undefined) },
     // Nobody is told to ask again without an address to ask at.
     retry: { action: action === 'poll' && statusUrl === null ? 'none' : action, afterSeconds, statusUrl },
     errors: (extra.errors ?? []) as unknown as JsonObject,
     refund: null,
-    ...(extra.members as JsonObject | undefined),
+    ...members,
   }
 }

@@ -1,13 +1,12 @@
 import * as z from 'zod'
 import type { Random } from '../../base/id.ts'
 import { canonical, type JsonObject } from '../../base/json.ts'
-import { isProblem, MAY_HAVE_MOVED, Problem } from '../../base/problem.ts'
+import { isProblem, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../checkout/answer.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
-import type { MisplacedPayment } from '../../checkout/misplaced-payment.ts'
 import { withoutClaim } from '../../checkout/paid-words.ts'
-import { answerRetired, purchase, refuse } from '../../checkout/purchase.ts'
-import { storeIsAnother, unsure } from '../../checkout/refusal.ts'
+import { purchase, refuse } from '../../checkout/purchase.ts'
+import { unsure } from '../../checkout/refusal.ts'
 import type { Challenger, Incoming, Rail, Resource } from '../../domain/rail.ts'
 import type { PaidRoute } from '../../domain/route.ts'
 import type { ToolDescription } from '../../domain/tool-description.ts'
@@ -38,16 +37,12 @@ export type PaidToolOptions = {
 /** A row of the table, sold as a tool: its challenges name the tool. */
 type Sold = PaidRoute & { readonly challenge: Challenger }
 
-/** The same good on a rail that was retired: nobody is asked to pay there any more, but who has paid is owed an answer. */
-type RetiredOffer = Pick<Sold, 'offer' | 'challenge' | 'body' | 'isRateLimited'>
-
 /** A good with all the rails it is offered on, a row for each: all that stays the same from call to call. */
 type OfferedTool = {
   readonly tool: ToolDescription
   readonly options: PaidToolOptions
   readonly resource: Resource
   readonly sold: readonly Sold[]
-  readonly retired: readonly RetiredOffer[]
   /** Whoever may know a payment that is attached, switched on or not. */
   readonly readers: readonly Rail[]
   readonly httpCalls: readonly string[]
@@ -74,11 +69,6 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
     options,
     resource,
     sold: rows.map((row) => ({ ...row, challenge: row.offer.rail.challenger(resource) })),
-    retired: retiredOffers(checkout, rows, rails).map((offer) => ({
-      ...rows[0]!,
-      offer,
-      challenge: offer.rail.challenger(resource),
-    })),
     readers: [...rails, ...railsOf(checkout)],
     httpCalls: rows.map(({ method, offer, path }) => `${method} ${offer.rail.baseUrl}${path}`),
     outcomeResult: createOutcomeResults(tool.pollWith ?? 'get_purchase_status', problemResult),
@@ -92,7 +82,7 @@ export function paidTool(tool: ToolDescription, rows: readonly PaidRoute[], opti
 }
 
 async function serve(offered: OfferedTool, given: JsonObject, call: ToolCall): Promise<ToolResult> {
-  const { tool, options, sold, retired, readers } = offered
+  const { tool, options, sold, readers } = offered
   const { limiter, random, rails } = options
   const incoming = incomingOf(call)
   // Nothing may be sold by a protocol any more, and yet money has come by it.
@@ -101,9 +91,7 @@ async function serve(offered: OfferedTool, given: JsonObject, call: ToolCall): P
   const { input, idempotencyKey } = paidOn ? readPaidInput(tool, given) : readInput(tool, given)
   const body = Object.keys(input).length === 0 ? null : Buffer.from(canonical(input))
   const asked: Asked = { call, incoming, input, body, idempotencyKey, flowId: flowIdOf(call.http, random) }
-  if (!paidOn) return demand(offered, asked, null)
-  const before = retired.find(({ offer }) => offer.rail === paidOn)
-  return before ? answerPaidBefore(offered, asked, before) : sell(offered, asked, paidOn)
+  return paidOn ? sell(offered, asked, paidOn) : demand(offered, asked, null)
 }
 
 async function sell(offered: OfferedTool, asked: Asked, paidOn: Rail): Promise<ToolResult> {
@@ -122,25 +110,13 @@ async function sell(offered: OfferedTool, asked: Asked, paidOn: Rail): Promise<T
     return await demand(offered, asked, outcome.problem, { row, outcome })
   } catch (error) {
     // Over HTTP this is a 400. Over MCP what cannot be read is answered like any other refused payment: one protocol's transport wants it.
-    if (!isProblem(error, 'payment_payload_invalid') || error.status !== 400) throw error
-    if (!(await checkout.store.isKnown())) throw storeIsAnother(error)
+    if (!isProblem(error, 'payment_payload_invalid') || error.status !== 400 || error.extra.taken === 'unknown')
+      throw error
     return demand(offered, asked, error).catch((failure: unknown) => {
       // Where nothing is sold nobody is asked for another one, and what could not be read was not looked for.
       throw isProblem(failure) && failure.status < 500 ? failure : unsure(failure, false)
     })
   }
-}
-
-async function answerPaidBefore(offered: OfferedTool, asked: Asked, before: RetiredOffer): Promise<ToolResult> {
-  const { options, outcomeResult } = offered
-  const { checkout, paymentGate } = options
-  const { call, incoming } = asked
-  const { offer } = before
-  const answer = () => answerRetired(checkout, offer, requestOf(offered, asked, before))
-  const outcome = await paymentGate.admit(call.http, { route: before, incoming }, answer)
-  return outcome.kind === 'challenged'
-    ? demand(offered, asked, outcome.problem)
-    : outcomeResult(outcome, offer.rail, call)
 }
 
 /** Payment required: a challenge of each rail, by what was refused or, where nothing was, by asking without a payment. */
@@ -161,7 +137,7 @@ async function demand(
   return paymentRequired({ challenges, refusal, rails, summary, httpCalls }, asked.call)
 }
 
-function requestOf({ options, resource }: OfferedTool, asked: Asked, { challenge, body: schema }: RetiredOffer) {
+function requestOf({ options, resource }: OfferedTool, asked: Asked, { challenge, body: schema }: Sold) {
   const { call, incoming, input, body, idempotencyKey, flowId } = asked
   return {
     resource,
@@ -177,31 +153,15 @@ function requestOf({ options, resource }: OfferedTool, asked: Asked, { challenge
   }
 }
 
-function unpaidRequestOf(offered: OfferedTool, asked: Asked, row: RetiredOffer) {
+function unpaidRequestOf(offered: OfferedTool, asked: Asked, row: Sold) {
   return requestOf(offered, { ...asked, incoming: NOTHING_SENT }, row)
 }
 
-function untakenBy({ name }: Rail, readers: readonly Rail[], incoming: Incoming): MisplacedPayment {
-  const detail = `This tool takes no payment by ${name}.`
-  const problem = new Problem('payment_terms_mismatch', detail)
+/** What this tool does not take, or does not take any more. */
+function untakenBy({ name, label }: Rail, readers: readonly Rail[], incoming: Incoming) {
+  const problem = new Problem('payment_misplaced', `This tool takes no payment by ${label}.`)
   const theirs = readers.filter((rail) => rail.name === name)
-  const payment = shownTo(theirs, incoming)
-  const moved = new Problem(
-    'payment_misplaced',
-    `${detail} Send it to the tool whose challenge it was made for.`,
-    MAY_HAVE_MOVED,
-  )
-  return { problem, shown: payment && { payment, moved } }
-}
-
-function retiredOffers(
-  { offers }: Checkout,
-  rows: readonly PaidRoute[],
-  rails: readonly Rail[],
-): readonly PaidRoute['offer'][] {
-  const { name } = rows[0]!.offer.good
-  const all = [...offers.values()].filter(({ good, rail }) => good.name === name && !rails.includes(rail))
-  return all as unknown as readonly PaidRoute['offer'][]
+  return { problem, shown: shownTo(theirs, incoming) }
 }
 
 const NOTHING_SENT: Incoming = { header: () => undefined, meta: () => undefined }

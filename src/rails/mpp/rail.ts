@@ -26,10 +26,10 @@ import {
   serializeChallenge,
 } from './challenge.ts'
 import { type ChargeTerms, hasExpired, isGenuine, isOtherScope, REFUND_AT_LEAST } from './charge.ts'
-import { networksOf, readCredential } from './credential.ts'
+import { readCredential } from './credential.ts'
 import { documentsOf } from './documents.ts'
 import { tagIn, transferIdentity } from './memo.ts'
-import { nameOf, paymentOf } from './payment.ts'
+import { paymentOf } from './payment.ts'
 import { landed } from './payment-search.ts'
 import { LATE_MS_MAX, type PullOptions, verifyPull } from './pull.ts'
 import { type PushOptions, verifyPush } from './push.ts'
@@ -83,7 +83,6 @@ export function mppRail(options: MppOptions): Rail {
     read: (incoming) => readCredential(options, incoming),
     quoted: ({ content }, asked) => quoted(ways.push, content as MppCredential, asked),
     verify: (credential, asked) => verify(options, ways, credential, asked),
-    namesOf: (credential) => namesOf(options, credential),
     landed: (credential) => landed(options, ways.push, credential.content as MppCredential),
     // Nothing is taken that ends later.
     isOver: ({ content }) =>
@@ -162,17 +161,6 @@ async function verify(
   return verdict.kind === 'pays'
     ? { kind: 'pays', payment: paymentOf(credential, verdict.seen, money) }
     : { ...verdict, transaction: proof.hash }
-}
-
-/** A signed transaction names its hash only to whoever reads it; one that nobody can read never landed. */
-async function namesOf(options: MppOptions, credential: Credential): Promise<readonly string[]> {
-  const content = credential.content as MppCredential
-  const { challenge, proof } = content
-  if (proof.mode === 'push') return credential.identities
-  const hash = await (await options.verifier()).hashOf(proof.raw).catch(() => null)
-  if (hash === null) return credential.identities
-  const onChain = networksOf(options, content).map((network) => nameOf(network, challenge.id, hash))
-  return [...credential.identities, ...onChain]
 }
 
 function describe({ network, currency, recipient }: MppOptions, price: Usd | null): JsonObject {

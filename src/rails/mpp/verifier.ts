@@ -32,8 +32,6 @@ export type VerifiedTransaction = {
 
 export type TransactionVerifier = {
   verify(credential: MppCredential): Promise<VerifiedTransaction>
-  /** What the chain calls a signed transaction. */
-  hashOf(raw: Hex): Promise<Hash>
   /** What its payer can be found by on the chain, whether it pays or not. Null: nobody can read it, so it never landed. */
   signedTransferIn(credential: MppCredential): Promise<SignedTransfer | null>
 }
@@ -101,7 +99,7 @@ export function createTransactionVerifier(options: {
     return { hash, memo, sender: proven && checksumAddress(proven.sender) }
   }
 
-  return { verify, signedTransferIn, hashOf: async (signed) => canonicalOf(signed).hash }
+  return { verify, signedTransferIn }
 
   async function validate(credential: unknown, request: unknown): Promise<{ sender: Address }> {
     try {

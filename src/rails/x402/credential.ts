@@ -6,7 +6,7 @@ import type { Rpc } from '../../chain/rpc.ts'
 import { recoverSigner } from '../../chain/secp256k1.ts'
 import type { Credential, Incoming } from '../../domain/rail.ts'
 import type { Claims } from './claim.ts'
-import { claimIn, type Money, tokenIn } from './terms.ts'
+import { claimIn, type Money } from './terms.ts'
 import { decodeHeader, decodeMeta, identityOf, META, type Payload, SIGNATURE_SENT } from './wire.ts'
 
 export type CredentialReader = {
@@ -31,12 +31,8 @@ export function createCredentialReader(options: {
 
   function credentialOf(payload: Payload): Credential {
     const { authorization, signature } = payload.payload
-    const paysIn = tokenIn(payload)
     return {
-      identities: [
-        ...new Set([money, paysIn ?? money].map(({ network, asset }) => identityOf(network, asset, authorization))),
-      ],
-      paysIn,
+      identities: [identityOf(money.network, money.asset, authorization)],
       proofDigest: proofDigest(payload),
       amount: BigInt(authorization.value),
       // Its client has cut off what was left of a second, so this is the earliest moment.

@@ -92,7 +92,6 @@ export function x402Rail(options: X402Options): Rail {
       return authorization && identityOf(network, asset, authorization)
     },
 
-    namesOf: async ({ identities }) => identities,
     landed: ({ content }) => reader.landed((content as Payload).payload.authorization),
     isOver: ({ content }) =>
       reader.isOver({ expiresAt: Number((content as Payload).payload.authorization.validBefore) * 1000 }),

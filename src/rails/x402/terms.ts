@@ -1,8 +1,8 @@
 import { createHash, hash } from 'node:crypto'
-import { type Address, isAddress, sameAddress } from '../../base/address.ts'
+import { type Address, sameAddress } from '../../base/address.ts'
 import { canonical, type JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
-import type { Resource, Terms, Token } from '../../domain/rail.ts'
+import type { Resource, Terms } from '../../domain/rail.ts'
 import type { Payload, Requirements } from './wire.ts'
 
 export type Money = {
@@ -42,15 +42,6 @@ const CLAIM_LENGTH_MAX = 64
 export function claimIn({ accepted }: Payload): string | null {
   const claim = (accepted['extra'] as JsonObject | undefined)?.['claim']
   return typeof claim === 'string' && claim !== '' && claim.length <= CLAIM_LENGTH_MAX ? claim : null
-}
-
-/** CAIP-2. */
-const NETWORK = /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/
-
-/** What a payment says that it pays in: an echo that nobody signed, compared with the terms before anything is taken. */
-export function tokenIn({ accepted: { network, asset } }: Payload): Token | null {
-  const isNamed = typeof network === 'string' && NETWORK.test(network) && typeof asset === 'string' && isAddress(asset)
-  return isNamed ? { network, asset } : null
 }
 
 /** Compares what the client echoes and signs with what we would ask now. Prices are never read from the client. */

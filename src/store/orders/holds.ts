@@ -1,3 +1,4 @@
+import { stringify } from '../../base/json.ts'
 import type { Hold } from '../../domain/good.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { statement } from '../statement.ts'
@@ -7,19 +8,10 @@ const PREPARE = statement(`
   select unnest($1::text[])
   on conflict (resource) do nothing`)
 
-/** Where `holdValues` stand among the parameters of a statement. */
-export type HoldParameters = Readonly<Record<'resources' | 'quantities' | 'ceilings' | 'used' | 'seenVersions', string>>
-
-const FIRST: HoldParameters = {
-  resources: '$1::text[]',
-  quantities: '$2::numeric[]',
-  ceilings: '$3::numeric[]',
-  used: '$4::numeric[]',
-  seenVersions: '$5::numeric[]',
-}
-
-function asked({ resources, quantities, ceilings, used, seenVersions }: HoldParameters): string {
-  return `unnest(${resources}, ${quantities}, ${ceilings}, ${used}, ${seenVersions}) as h (resource, quantity, ceiling, used, seen_version)`
+/** SQL: what `holdValue` writes, as rows of `h`. */
+export function heldIn(holds: string): string {
+  return `jsonb_to_recordset(${holds}::jsonb)
+      as h (resource text, quantity numeric, ceiling numeric, used numeric, seen_version numeric, kept boolean)`
 }
 
 // What was given back since the limit was read may have been used up first, and then the limit is lower by now; so it counts as if it were
@@ -27,11 +19,11 @@ function asked({ resources, quantities, ceilings, used, seenVersions }: HoldPara
 const FITS = 'greatest(t.held, h.used) + coalesce(t.version - h.seen_version, 0) + h.quantity <= h.ceiling'
 
 /** SQL that takes holds of resources that were never held, for the statement that it becomes a part of. */
-export function begunBy(parameters: HoldParameters): string {
+export function begunBy(holds: string): string {
   return `
     insert into hold_totals (resource, held)
     select h.resource, h.used + h.quantity
-    from ${asked(parameters)}
+    from ${heldIn(holds)}
     where not exists (select from hold_totals t where t.resource = h.resource)
       and h.used + h.quantity <= h.ceiling`
 }
@@ -40,27 +32,27 @@ export function begunBy(parameters: HoldParameters): string {
  * SQL that takes holds, for the statement that it becomes a part of. It waits for the transaction that has the row locked, then judges its newest
  * state: two buyers of the last piece cannot both get it.
  */
-export function takenBy(parameters: HoldParameters): string {
+export function takenBy(holds: string): string {
   return `
     update hold_totals t
     set held = greatest(t.held, h.used) + h.quantity
-    from ${asked(parameters)}
+    from ${heldIn(holds)}
     where t.resource = h.resource
       and ${FITS}`
 }
 
-const TAKE = statement<{ resource: string }>(`${takenBy(FIRST)}
+const TAKE = statement<{ resource: string }>(`${takenBy('$1')}
   returning t.resource`)
 
 const LOOK = statement<{ resource: string; version: string; fits: boolean }>(`
   select h.resource, coalesce(t.version, 0) as version, ${FITS} as fits
-  from ${asked(FIRST)}
+  from ${heldIn('$1')}
   left join hold_totals t on t.resource = h.resource`)
 
 const RECORD = statement(`
   insert into holds (order_id, resource, quantity, kept)
-  select $1, resource, quantity, kept
-  from unnest($2::text[], $3::numeric[], $4::boolean[]) as h (resource, quantity, kept)`)
+  select $2, h.resource, h.quantity, h.kept
+  from ${heldIn('$1')}`)
 
 const VERSIONS = statement<{ resource: string; version: string }>(`
   select resource, version
@@ -75,27 +67,25 @@ const HELD = statement<{ resource: string; order_id: string; quantity: string }>
 
 export type HoldRefusal = { readonly hold: Hold; readonly isStale: boolean }
 
-/** Always in the same order, so that two orders for the same things never wait for each other crosswise. */
-export function inOrder(holds: readonly Hold[]): readonly Hold[] {
-  return holds.toSorted((a, b) => (a.resource < b.resource ? -1 : 1))
-}
-
-/** As `HoldParameters` name them. */
-export function holdValues(holds: readonly Hold[]): readonly (readonly (string | null)[])[] {
-  const sorted = inOrder(holds)
-  return [
-    sorted.map(({ resource }) => resource),
-    sorted.map(({ quantity }) => quantity.toString()),
-    sorted.map(({ limit }) => limit.toString()),
-    sorted.map(({ used = 0n }) => used.toString()),
-    sorted.map(({ seenVersion }) => seenVersion?.toString() ?? null),
-  ]
+/** One parameter of a statement. Always in the same order, so that two orders for the same things never wait for each other crosswise. */
+export function holdValue(holds: readonly Hold[]): string {
+  const sorted = holds.toSorted((a, b) => (a.resource < b.resource ? -1 : 1))
+  return stringify(
+    sorted.map(({ resource, quantity, limit, used = 0n, seenVersion, keptWhenDelivered = false }) => ({
+      resource,
+      quantity: quantity.toString(),
+      ceiling: limit.toString(),
+      used: used.toString(),
+      seen_version: seenVersion?.toString() ?? null,
+      kept: keptWhenDelivered,
+    })),
+  )
 }
 
 /** Which of them would not be granted now? Null: all would be. */
 export async function holdRefusal(queryable: Queryable, holds: readonly Hold[]): Promise<HoldRefusal | null> {
   if (holds.length === 0) return null
-  const { rows } = await queryable.query(LOOK, holdValues(holds))
+  const { rows } = await queryable.query(LOOK, [holdValue(holds)])
   const refused = rows.find(({ fits }) => !fits)
   if (!refused) return null
   const hold = holds.find(({ resource }) => resource === refused.resource)!
@@ -105,21 +95,15 @@ export async function holdRefusal(queryable: Queryable, holds: readonly Hold[]):
 
 /** All of them or, by the caller's rollback, none. Returns the first that was not granted. */
 export async function takeHolds(tx: Transaction, holds: readonly Hold[]): Promise<HoldRefusal | null> {
-  const values = holdValues(holds)
-  await tx.query(PREPARE, [values[0]])
-  const { rows } = await tx.query(TAKE, values)
+  await tx.query(PREPARE, [holds.map(({ resource }) => resource).toSorted()])
+  const { rows } = await tx.query(TAKE, [holdValue(holds)])
   const taken = new Set(rows.map(({ resource }) => resource))
   const hold = holds.find(({ resource }) => !taken.has(resource))
   return hold ? { hold, isStale: await isStale(tx, hold) } : null
 }
 
 export async function recordHolds(tx: Transaction, orderId: string, holds: readonly Hold[]): Promise<void> {
-  await tx.query(RECORD, [
-    orderId,
-    holds.map(({ resource }) => resource),
-    holds.map(({ quantity }) => quantity.toString()),
-    holds.map(({ keptWhenDelivered = false }) => keptWhenDelivered),
-  ])
+  await tx.query(RECORD, [holdValue(holds), orderId])
 }
 
 async function isStale(tx: Transaction, { resource, seenVersion }: Hold): Promise<boolean> {

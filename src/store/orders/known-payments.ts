@@ -15,17 +15,6 @@ export async function findByIdentities(db: Queryable, identities: readonly strin
   return firstOrder(db, BY_IDENTITIES, [identities])
 }
 
-const QUARANTINED = statement<{ identity: string }>(`
-  select identity
-  from payment_identities
-  where identity = any ($1::text[])
-    and arrival_id is not null
-  limit 1`)
-
-export async function isQuarantined(db: Queryable, identities: readonly string[]): Promise<boolean> {
-  return (await db.query(QUARANTINED, [identities])).rows.length > 0
-}
-
 const HANDLE_KNOWN = statement(`
   select
   from payment_identities

@@ -13,7 +13,7 @@ import { NOT_REFUSED } from '../refusals.ts'
 import { isPausedRail } from '../sales-pauses.ts'
 import { statement } from '../statement.ts'
 import { GAS_USED, isUnproven, liabilities, refundsToday } from './exposure.ts'
-import { begunBy, type HoldParameters, holdValues, inOrder, takenBy } from './holds.ts'
+import { begunBy, heldIn, holdValue, takenBy } from './holds.ts'
 import { type NotOpened, type Presented, UNRESOLVED, whyNotOpened } from './not-opened.ts'
 
 /** What is written down before money moves. */
@@ -33,86 +33,89 @@ export type OpenOutcome =
   /** The opener works on the order first: its job is born leased. */
   { readonly kind: 'opened'; readonly order: Order; readonly lease: Lease } | NotOpened
 
+const PAYER = '(select payer from asked)'
+const NETWORK = '(select network from asked)'
+const HOLDS = '$3'
+const ALL_CLAIMED = '(select count(*) from claimed) = cardinality($2::text[])'
+const ALL_HELD = `(select count(*) from taken) + (select count(*) from begun) = jsonb_array_length(${HOLDS}::jsonb)`
+const ORDER_MEMBERS = `
+      id, flow_id, surface, good, rail, status, funds, request_digest, input, plan, objection, payer, amount, asset, network, pay_to,
+      proof_digest, idempotency_key, authorization_data, expires_at, history`
+
 // Order, identities, holds, event and job in one statement, so in one transaction and one round trip. When one of the identities is taken
 // the order is not inserted, and the foreign key undoes those that were free. The same undoes holds and exposure when another rule
 // says no. Each step waits for the one before: identities, then holds, then the exposure of the payer, as in every statement that touches them.
 // A payment that was refused for this very request stays so, unless its money has moved all the same.
-const HOLDS: HoldParameters = {
-  resources: '$30::text[]',
-  quantities: '$31::numeric[]',
-  ceilings: '$32::numeric[]',
-  used: '$33::numeric[]',
-  seenVersions: '$34::numeric[]',
-}
-
 const OPEN = statement<{ created_at: Date; lease: string }>(`
-  with claimed as (
+  with asked as materialized (
+    select *, funds = 'captured' as is_captured
+    from jsonb_populate_record(null::orders, $1::jsonb)
+  ), claimed as (
     insert into payment_identities (identity, handle, order_id)
-    select identity, regexp_replace(identity, '^.*/', ''), $1
+    select identity, regexp_replace(identity, '^.*/', ''), (select id from asked)
     from unnest($2::text[]) as identity
     where ${IS_KNOWN_HISTORY}
-      and not ${isRestoredSince('$37')}
+      and not ${isRestoredSince('$8')}
     on conflict (identity) do update
     set order_id = excluded.order_id,
         ${NOT_REFUSED}
     where payment_identities.refused_at is not null
-      and ($7 = 'captured' or $36 <> all (payment_identities.refused_for))
+      and ((select is_captured from asked) or $7 <> all (payment_identities.refused_for))
     returning identity
   ), taken as (
     ${takenBy(HOLDS)}
-      and (select count(*) from claimed) = cardinality($2::text[])
+      and ${ALL_CLAIMED}
     returning t.resource
   ), begun as (
     ${begunBy(HOLDS)}
-      and (select count(*) from claimed) = cardinality($2::text[])
+      and ${ALL_CLAIMED}
     on conflict (resource) do nothing
     returning resource
   ), promised as (
     insert into exposures (payer, network, open_orders, promised)
-    select $12, $15, 1, $13::numeric
-    where $7 = 'authorized'
-      and (select count(*) from claimed) = cardinality($2::text[])
-      and (select count(*) from taken) + (select count(*) from begun) = cardinality($30::text[])
+    select payer, network, 1, amount
+    from asked
+    where not is_captured
+      and ${ALL_CLAIMED}
+      and ${ALL_HELD}
     on conflict (payer, network) do update
     set open_orders = exposures.open_orders + 1,
         promised = exposures.promised + excluded.promised
     where exposures.open_orders = 0
-       or (exposures.open_orders < $25 and exposures.promised + excluded.promised <= $26::numeric)
+       or (exposures.open_orders < $9 and exposures.promised + excluded.promised <= $10::numeric)
     returning payer
   ), opened as (
-    insert into orders (
-      id, flow_id, surface, good, rail, status, funds, request_digest, input, plan, objection, payer, amount, asset, network, pay_to,
-      proof_digest, idempotency_key, authorization_data, expires_at, history, gas_at_risk)
-    select $1, $3, $4, $5, $6, 'settling', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-           case when ${isUnproven('$12', '$29')} then $29::bigint else 0 end
-    where (select count(*) from claimed) = cardinality($2::text[])
-      and (select count(*) from taken) + (select count(*) from begun) = cardinality($30::text[])
-      and ($7 = 'captured' or not exists (
-        select
-        from orders o
-        where o.payer = $12
-          and o.request_digest = $8
-          and o.status = 'settling'
-          and ${UNRESOLVED}))
-      and ($7 = 'captured' or (
+    insert into orders (${ORDER_MEMBERS}, gas_at_risk)
+    select ${ORDER_MEMBERS}, case when ${isUnproven(PAYER, '$13')} then $13::bigint else 0 end
+    from asked
+    where ${ALL_CLAIMED}
+      and ${ALL_HELD}
+      and not ${isBlockedAddress(PAYER)}
+      and (is_captured or (
         exists (select from promised)
-        and ($27::numeric is null or $13::numeric + ${liabilities('$15', '$14')} <= $27::numeric)
-        and ${refundsToday('$12')} < $28
-        and (not ${isUnproven('$12', '$29')} or ${GAS_USED} < $38)
-        and not ${isPausedRail('$6')}))
-      and not ${isBlockedAddress('$12')}
+        and not exists (
+          select
+          from orders o
+          where o.payer = ${PAYER}
+            and o.request_digest = (select request_digest from asked)
+            and o.status = 'settling'
+            and ${UNRESOLVED})
+        and ($11::numeric is null or amount + ${liabilities(NETWORK, '(select asset from asked)')} <= $11::numeric)
+        and ${refundsToday(PAYER)} < $12
+        and (not ${isUnproven(PAYER, '$13')} or ${GAS_USED} < $14)
+        and not ${isPausedRail('(select rail from asked)')}))
     returning id, created_at
   ), kept as (
     insert into holds (order_id, resource, quantity, kept)
     select opened.id, h.resource, h.quantity, h.kept
-    from opened, unnest(${HOLDS.resources}, ${HOLDS.quantities}, $35::boolean[]) as h (resource, quantity, kept)
+    from opened, ${heldIn(HOLDS)}
   ), logged as (
     insert into events (subject, sequence, type, data)
-    select id, 1, $22, $23
+    select id, 1, $4, $5
     from opened
   ), queued as (
     insert into jobs (kind, key, lease, run_at)
-    select 'order', id, gen_random_uuid(), clock_timestamp() + make_interval(secs => $24)
+    select 'order', id, gen_random_uuid(), clock_timestamp() + make_interval(secs => $6)
     from opened
     returning lease
   )
@@ -172,39 +175,19 @@ async function insert(queryable: Queryable, opening: Opening, manner: Manner): P
   const float = exposure.float === null ? null : exposure.float - ahead
   const order = asOpened(opening, opening.openedAt)
   const { rows } = await queryable.query(OPEN, [
-    id,
+    stringify(rowOf(order)),
     payment.identities,
-    order.flowId,
-    order.surface,
-    order.good,
-    order.rail,
-    order.funds,
-    order.requestDigest,
-    stringify(order.input),
-    order.plan && stringify(order.plan),
-    order.objection && stringify(order.objection),
-    order.payer,
-    order.amount.toString(),
-    order.asset,
-    order.network,
-    order.payTo,
-    order.proofDigest,
-    order.idempotencyKey,
-    stringify(payment.authorization),
-    new Date(order.expiresAt),
-    stringify(order.history),
+    holdValue(opening.holds),
     event.type,
     stringify(event.data),
     opening.leaseSeconds,
+    opening.shownForDigest,
+    opening.askedAt,
     exposure.openOrdersMax,
     exposure.means?.toString(),
     float?.toString() ?? null,
     exposure.refundsPerDayMax,
     exposure.gasAtRisk.toString(),
-    ...holdValues(opening.holds),
-    inOrder(opening.holds).map(({ keptWhenDelivered = false }) => keptWhenDelivered),
-    opening.shownForDigest,
-    opening.askedAt,
     exposure.gasPerHour.toString(),
   ])
   const [row] = rows
@@ -214,6 +197,33 @@ async function insert(queryable: Queryable, opening: Opening, manner: Manner): P
     kind: 'opened',
     order: { ...order, createdAt, updatedAt: createdAt },
     lease: { kind: 'order', key: id, lease: row.lease },
+  }
+}
+
+/** By the names of columns. Amounts leave as text: JSON numbers would round them. */
+function rowOf(order: Order): JsonObject {
+  return {
+    id: order.id,
+    flow_id: order.flowId,
+    surface: order.surface,
+    good: order.good,
+    rail: order.rail,
+    status: order.status,
+    funds: order.funds,
+    request_digest: order.requestDigest,
+    input: order.input,
+    plan: order.plan,
+    objection: order.objection,
+    payer: order.payer,
+    amount: order.amount.toString(),
+    asset: order.asset,
+    network: order.network,
+    pay_to: order.payTo,
+    proof_digest: order.proofDigest,
+    idempotency_key: order.idempotencyKey,
+    authorization_data: order.authorization,
+    expires_at: isoTime(order.expiresAt),
+    history: order.history,
   }
 }
 

@@ -11,7 +11,7 @@ import { orphanedPayment } from '../tills/arrival-list.ts'
 import { missingOf } from '../tills/missing-settlements.ts'
 import { countAttempt, holdRefund, markInDoubt, noteTry } from './attempts.ts'
 import { changeOrder, changeRefund, type OrderChange, type RefundChange } from './change.ts'
-import { findByIdentities, isAnyHandleKnown, isQuarantined, paymentName } from './known-payments.ts'
+import { findByIdentities, isAnyHandleKnown, paymentName } from './known-payments.ts'
 import { type Opening, type OpenOutcome, openOrder } from './opening.ts'
 import { letGo, type PlanOutcome, setPlan } from './plan.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
@@ -26,8 +26,6 @@ export type Orders = {
   refuse(refusal: Refusal): Promise<boolean>
   byId(id: string): Promise<Order | null>
   byIdentities(identities: readonly string[]): Promise<Order | null>
-  /** Is a payment by one of these names in quarantine, so that nothing can be bought with it any more? */
-  isQuarantined(identities: readonly string[]): Promise<boolean>
   /** Is any order or arrival known by a name that ends in one of these? */
   isAnyHandleKnown(handles: readonly string[]): Promise<boolean>
   /**
@@ -113,7 +111,6 @@ export function createOrders(db: Database): Orders {
       return rows[0] ? fromOrderRow(rows[0]) : null
     },
     byIdentities: (identities) => findByIdentities(db, identities),
-    isQuarantined: (identities) => isQuarantined(db, identities),
     isAnyHandleKnown: (handles) => isAnyHandleKnown(db, handles),
     async byReference(reference, shown = []) {
       const { rows } = await db.query(BY_REFERENCE, [reference, shown])

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, type TestContext, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import type { JsonObject } from '../../../src/base/json.ts'
 import { preempt, type X402Payment } from '../../checkout/x402-wallet.ts'
 import { mppCredential } from '../../mcp/payers.ts'
@@ -7,7 +7,7 @@ import { callTool } from '../../mcp/rpc.ts'
 import { buyUrl, LOT, LOT_PRICE, payFor } from '../../operations/desk.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest } from '../../support/credentials.ts'
-import { answersAs, plainTransports, startChains, startShop, type TestShop } from '../../support/shop.ts'
+import { startShop, type TestShop } from '../../support/shop.ts'
 
 // A signed payment that is shown at a route of another protocol is answered with a challenge of that one: stock clients pay it by themselves. But it may have
 // been taken before, or carried to the chain by somebody else.
@@ -86,46 +86,6 @@ for (const rail of [x402UnderTest, mppPushUnderTest])
     })
     assert.deepEqual(await shownAt(other, request, { [rail.header]: credential }, url), MOVED)
   })
-
-/** Where both protocols are paid now; nothing of this shop has happened there. */
-async function movedShop(t: TestContext) {
-  const elsewhere = await startChains()
-  t.after(() => elsewhere.close())
-  return shop.replica({
-    configure: ({ x402, mpp, ...config }) => ({
-      ...config,
-      x402: { ...x402!, network: 'eip155:8453', chain: { ...x402!.chain, chainId: 8453 } },
-      mpp: { ...mpp!, network: 'tempo:4217', chain: { ...mpp!.chain, chainId: 4217 } },
-      retired: [
-        { rail: 'x402', config: x402! },
-        { rail: 'mpp', config: mpp! },
-      ],
-    }),
-    transports: new Map([
-      ...plainTransports(shop.chains),
-      answersAs(8453, elsewhere.native),
-      answersAs(4217, elsewhere.tempo),
-    ]),
-  })
-}
-
-test('E124: nor whoever shows there what was carried to the network on which its protocol was paid before', async (t) => {
-  const { url } = await movedShop(t)
-  const rail: RailUnderTest = x402UnderTest
-  const { request, credential } = await payFor(shop, rail, await fundedWallet(shop))
-  await preempt(shop, JSON.parse(Buffer.from(credential, 'base64').toString()) as X402Payment)
-  assert.deepEqual(await shownAt(mppPullUnderTest, request, { [rail.header]: credential }, url), MOVED)
-})
-
-test('E124: nor over MCP', async (t) => {
-  const { url } = await movedShop(t)
-  const { meta, credential } = await paidForTool('pull')
-  const till = await mppPullUnderTest.till(shop)
-  const { signature } = credential['payload'] as { signature: string }
-  await shop.chains.tempo.request({ method: 'eth_sendRawTransaction', params: [signature] })
-  assert.equal((await mppPullUnderTest.till(shop)) - till, LOT_PRICE)
-  assert.deepEqual(await shownToProbe(url, meta), NOT_ASKED)
-})
 
 test('E124: nor whoever shows money to a tool that was never sold by its protocol, which is taken no more', async () => {
   const { meta } = await paidForTool('push')
