@@ -126,7 +126,7 @@ export type MppConfig = {
   readonly sinceBlock: bigint | null
 }
 
-export type RetiredRail =
+type RetiredRail =
   | { readonly rail: 'x402'; readonly config: X402Config }
   | { readonly rail: 'mpp'; readonly config: MppConfig }
 
