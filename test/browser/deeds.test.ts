@@ -9,7 +9,6 @@ import { type Fault, type Studio, startStudio } from '../shop/studio.ts'
 import { fundedWallet, post, x402Payer } from '../support/buyers.ts'
 import { startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
-import { type Receiver, startReceiver } from '../webhooks/receiver.ts'
 import { accessibilityOf } from './accessible.ts'
 import { sharedBrowser } from './chromium.ts'
 import { type Seat, seatFor } from './console.ts'
@@ -24,28 +23,21 @@ const CHEAP = 'banner:1'
 describe('deeds at the console', { skip: chromium.skip }, () => {
   let shop: TestShop
   let studio: Studio
-  let receiver: Receiver
   let browser: Browser
   let buyer: PrivateKeyAccount
   /** An admin, one of support and a viewer, each at a browser of their own. */
   let mara: Seat
   let sol: Seat
   let vera: Seat
-  let isReceiving = true
 
   before(async () => {
-    ;[studio, receiver, browser] = await Promise.all([
-      startStudio('0x00000000000000000000000000000000000000aa'),
-      startReceiver(() => (isReceiving ? 200 : { status: 500, body: 'not today' })),
-      chromium.open(),
-    ])
+    ;[studio, browser] = await Promise.all([startStudio('0x00000000000000000000000000000000000000aa'), chromium.open()])
     shop = await startShop({
       env: {
         SUTLER_GAME_BACKEND: studio.url,
         SUTLER_GAME_BACKEND_SECRET: studio.secret.reveal(),
         SUTLER_SUPPORT_REFUNDS_PER_DAY: '5.00',
         SUTLER_SECOND_PERSON_FROM: '0.40',
-        SUTLER_WEBHOOK_LOOPBACK: 'true',
       },
       doctor: () => diagnose({}, shop.url),
       configure: (config) => ({
@@ -70,7 +62,7 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
   after(async () => {
     await chromium.leave()
     await shop.stop()
-    await Promise.all([studio.stop(), receiver.stop()])
+    await studio.stop()
   })
 
   async function bought(itemId: string, fault: Fault | null = null): Promise<string> {
@@ -159,66 +151,6 @@ describe('deeds at the console', { skip: chromium.skip }, () => {
     await press(mara.page, 'Take it back')
     await mara.page.getByText('Waits for a second person').waitFor({ state: 'detached' })
     assert.deepEqual([await statusOf(second), await statusOf(third)], ['confirmed', 'confirmed'])
-  })
-
-  test('a receiver is added, tested, told of an order, sent it again, disabled, enabled, given a new secret and removed', async () => {
-    const { page } = mara
-    await mara.move('/operator/webhooks')
-    await page.locator('.head').getByRole('button', { name: 'Add', exact: true }).click()
-    await dialogOf(page).getByLabel('Address').fill(receiver.url)
-    await press(page, 'Add it')
-    const done = dialogOf(page).getByRole('button', { name: 'Done', exact: true })
-    const secret = await dialogOf(page).getByLabel('Secret', { exact: true }).textContent()
-    assert.match(secret!, /^whsec_/)
-    await page.keyboard.press('Escape')
-    assert.equal(await done.isDisabled(), true, 'it is shown once, and not closed by accident')
-    await dialogOf(page).getByRole('checkbox').check()
-    await done.click()
-    await page.getByText('Nothing was sent yet').waitFor()
-    await press(page, 'Test')
-    await told(page, /^It answered 200/)
-    assert.equal(receiver.messages.at(-1)!.event.type, 'webhook.test')
-
-    isReceiving = false
-    const orderId = await bought(DEAR)
-    await until(() => receiver.messages.some(({ event }) => event.type === 'order.created'))
-    await mara.go(new URL(page.url()).pathname)
-    const row = page.getByRole('row', { name: /order\.created/ }).first()
-    await row.getByText('500').waitFor()
-    await row.getByRole('button', { name: 'order.created', exact: true }).click()
-    await dialogOf(page).getByText('not today').waitFor()
-    isReceiving = true
-    const before = receiver.taken.length
-    await dialogOf(page).getByRole('button', { name: 'Send again', exact: true }).click()
-    await told(page, 'It is on its way again')
-    await until(() => receiver.taken.slice(before).some(({ event }) => event.type === 'order.created'))
-
-    await press(page, 'Disable…')
-    await dialogOf(page).getByLabel('Reason').fill('They move house.')
-    await press(page, 'Disable it')
-    await page.getByText('They move house.').waitFor()
-    await press(page, 'Enable')
-    await told(page, 'It is told of events again')
-    await press(page, 'Send again…')
-    await dialogOf(page)
-      .getByLabel(/^Everything/)
-      .check()
-    await press(page, 'Send everything')
-    await told(page, /are on their way/)
-    await until(() => receiver.taken.filter(({ event }) => event.type === 'order.created').length > 1)
-    await press(page, 'New secret…')
-    await press(page, 'Make it')
-    const changed = dialogOf(page).getByLabel('Secret', { exact: true })
-    await changed.waitFor()
-    assert.notEqual(await changed.textContent(), secret)
-    await dialogOf(page).getByRole('checkbox').check()
-    await press(page, 'Done')
-    assert.deepEqual(await accessibilityOf(page), [])
-    await press(page, 'Remove…')
-    await press(page, 'Remove it and its log')
-    await page.getByText('Nobody is told of events').waitFor()
-    await mara.move(`/operator/orders/${orderId}`)
-    await page.getByText('Nobody was to be told of this order.').waitFor()
   })
 
   /** What a stranger is told when they ask what something costs. */

@@ -78,15 +78,6 @@ test('init asks for no more than what is sold, and says what is wrong with the r
       ['--yes', '--url', 'https://a.test', '--networks', 'mars'],
       /there is no network mars; there are base, .* nothing was made/,
     ],
-    [['--yes', '--url', 'https://a.test', '--networks', 'base,base-sepolia'], /two of a kind; choose one/],
-    [
-      ['--yes', '--url', 'https://a.test', '--networks', 'base', '--pay-to', TILL, '--rpc', 'x'],
-      /--rpc takes network=address/,
-    ],
-    [
-      ['--yes', '--url', 'https://a.test', '--networks', 'base', '--pay-to', TILL, '--rpc', 'tempo=https://t.test'],
-      /no node of base is named/,
-    ],
     [[...choices(), '--pay-to', TILL, '--surfaces', 'shop,moon'], /there is no surface moon/],
   ]
   for (const [args, words] of wrong) {

@@ -62,23 +62,6 @@ test('every document may be kept by anybody, and costs nothing when it is still 
   }
 })
 
-test('icons and the pieces of the viewer may be kept too', async () => {
-  const script = /src="(\/docs\/[^"]+)"/.exec(await (await get('/docs')).text())![1]!
-  for (const [path, type] of [
-    ['/favicon.ico', 'image/x-icon'],
-    ['/favicon.png', 'image/png'],
-    ['/favicon.svg', 'image/svg+xml'],
-    [script, 'text/javascript; charset=utf-8'],
-  ] as const) {
-    const first = await get(path)
-    assert.equal(first.status, 200, path)
-    assert.equal(first.headers.get('content-type'), type)
-    assert.match(first.headers.get('cache-control')!, /^public, max-age=\d{5,}$/)
-    const etag = first.headers.get('etag')!
-    assert.equal((await get(path, { 'if-none-match': etag })).status, 304, path)
-  }
-})
-
 test('documents are written once for many readers, and stay the same, byte for byte, until something on the shelves changes', async () => {
   const paths = ['/openapi.json', '/openapi.full.json', '/llms.txt', '/discovery/resources', '/sitemap.xml', '/']
   const read = () => Promise.all(paths.map(async (path) => (await get(path)).text()))

@@ -345,20 +345,3 @@ test('once money moved nothing asks for it again: a failed delivery is told, and
   // The payer paid the fee of one transfer, and nothing else.
   assert.ok(before - (await mppPullUnderTest.balance(shop, buyer.address)) < UNIT_PRICE / 10n)
 })
-
-test('the status of a purchase is found by everything that a buyer may still hold', async () => {
-  const buyer = await fundedWallet(shop)
-  const { paid, meta } = await askAndPay(buy(buyer.address), withX402(buyer))
-  const { orderId, paymentTx, nfts } = paid.structuredContent as { orderId: string; paymentTx: string; nfts: unknown }
-  const { payload } = meta['x402/payment'] as { payload: { authorization: { nonce: string } } }
-  for (const reference of [orderId, paymentTx, payload.authorization.nonce]) {
-    const { structuredContent } = await callTool(mcp, 'get_purchase_status', { paymentTx: reference })
-    const { payment, purchase } = structuredContent as {
-      payment: { taken: boolean }
-      purchase: { status: string; nfts: unknown }
-    }
-    assert.equal(payment.taken, true)
-    assert.equal(purchase.status, 'confirmed')
-    assert.deepEqual(purchase.nfts, nfts)
-  }
-})

@@ -42,12 +42,6 @@ async function startBy(cable: Cable, t: TestContext, parts: Parts = {}): Promise
   assert.equal((await fetch(`${replica.url}/health/ready`)).status, 200)
 }
 
-test('a start waits for a database that refuses connections', async (t) => {
-  const cable = await layCable(shop.store.place.url!)
-  cable.cut()
-  await startBy(cable, t)
-})
-
 test('a start waits for a database that does not answer at all', async (t) => {
   const cable = await layCable(shop.store.place.url!)
   cable.silence()

@@ -17,7 +17,6 @@ afterEach(() => server.stop())
 
 /** Look-ups that occupy a thread of this process, or wait for one. */
 const threadsAsked = () => process.getActiveResourcesInfo().filter((what) => what === 'GetAddrInfoReqWrap').length
-const askNobody = () => assert.fail('the system is not asked')
 
 describe('W-05: a receiver whose name server is silent', () => {
   test('takes no thread from the look-ups of the shop, and is given up after ten seconds', async () => {
@@ -78,12 +77,6 @@ describe('W-05: a receiver whose name server is silent', () => {
 })
 
 describe('the name of a receiver', () => {
-  test('is not looked for elsewhere when its name servers will not tell', async () => {
-    server = await startNameServer(() => 'refused')
-    const resolve = createResolve({ servers: [server.address], askSystem: askNobody })
-    await assert.rejects(async () => resolve('hooks.example'), /do not tell the address of hooks\.example \(EREFUSED\)/)
-  })
-
   test('is asked of the system when name servers deny it, and of nobody else when it is of this network', async () => {
     server = await startNameServer(() => 'denied')
     const resolve = createResolve({ servers: [server.address], askSystem: async (name) => [`of ${name}`] })
