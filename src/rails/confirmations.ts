@@ -57,3 +57,23 @@ export async function isIrrevocable(
 ): Promise<boolean> {
   return (await isBuried(receipt)) && (await isConfirmed(rule, receipt.blockNumber, amount))
 }
+
+/** Clocks of chains and replicas differ, and blocks take their time: be sure before saying "never". */
+const MARGIN_MS = 60_000
+
+/** Is the time of a payment over for good? The chain's own counts, told by a block that lies deep; ours may be wrong, and only saves asking. */
+export async function isOver(
+  { clock, deepTime }: { readonly clock: Clock } & Pick<Sender, 'deepTime'>,
+  { expiresAt }: Pick<PaidOrder, 'expiresAt'>,
+): Promise<boolean> {
+  const end = expiresAt + MARGIN_MS
+  return clock.now() > end && (await deepTime()) > end
+}
+
+const before = (block: bigint, blocks: bigint): bigint => (block > blocks ? block - blocks : 0n)
+
+/** Where the search begins for a payment of which it is not written down when it was first seen: it lives for minutes. */
+export const unknownPaymentStart = (newest: bigint): bigint => before(newest, 2_000n)
+
+/** Where the search will begin for a payment that is seen now for the first time: a node may be a few blocks behind another. */
+export const newPaymentStart = (newest: bigint): bigint => before(newest, 20n)

@@ -13,8 +13,7 @@ import { refundTransferOf } from '../../outbox/refund.ts'
 import { refundByNonceKey } from '../../outbox/refund-nonce-key.ts'
 import type { Sender } from '../../outbox/sender.ts'
 import { createBalances } from '../balances.ts'
-import { type ConfirmationRule, isIrrevocable } from '../confirmations.ts'
-import { isOver } from '../last-look.ts'
+import { type ConfirmationRule, isIrrevocable, isOver } from '../confirmations.ts'
 import { wasSignedByAccessKey } from './access-key.ts'
 import {
   bodyDigest,

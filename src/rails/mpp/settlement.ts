@@ -7,8 +7,7 @@ import { type Rpc, RpcError } from '../../chain/rpc.ts'
 import { findMemoTransfers, type MemoTransfer, memoTransfers } from '../../chain/tip20.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import type { Sender } from '../../outbox/sender.ts'
-import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
-import { isOver } from '../last-look.ts'
+import { type ConfirmationRule, isIrrevocable, isOver, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
 import { isBoundTo } from './memo.ts'
 
 /** What an open order keeps of its payment: enough to send it again, or to find it. Wiped as soon as the outcome is known. */

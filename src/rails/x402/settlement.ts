@@ -14,9 +14,14 @@ import { type Receipt, readReceipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { PaidOrder, SettleOutcome } from '../../domain/rail.ts'
 import type { Sender } from '../../outbox/sender.ts'
-import { type ConfirmationRule, isIrrevocable, NOT_DEEP, settledOnceConfirmed } from '../confirmations.ts'
-import { isOver } from '../last-look.ts'
-import { unknownPaymentStart } from '../search-start.ts'
+import {
+  type ConfirmationRule,
+  isIrrevocable,
+  isOver,
+  NOT_DEEP,
+  settledOnceConfirmed,
+  unknownPaymentStart,
+} from '../confirmations.ts'
 
 /** What an open order keeps of its payment. Wiped as soon as the outcome is known. */
 export type StoredPayment = {

@@ -7,11 +7,10 @@ import { GAS_OF_CONTRACT } from '../../chain/erc1271.ts'
 import type { HeadSource } from '../../chain/head.ts'
 import type { Rpc } from '../../chain/rpc.ts'
 import type { Credential, Payment, Terms } from '../../domain/rail.ts'
-import { newPaymentStart } from '../search-start.ts'
+import { newPaymentStart } from '../confirmations.ts'
 import type { CredentialReader } from './credential.ts'
 import type { Facilitator } from './facilitator.ts'
 import type { StoredPayment } from './settlement.ts'
-import { signatureFault } from './signed-domain.ts'
 import {
   assertNonceCommitment,
   assertTerms,
@@ -55,7 +54,7 @@ export async function verifyPayment(options: VerifyOptions, credential: Credenti
   // A key's signature is checked here, without a call; anything else is a contract wallet's, which only the chain can judge.
   const signedByKey = isSignedByKey(payload)
   if (!signedByKey && (await readCode(rpc, authorization.from)) === '0x') {
-    throw new Problem('payment_verification_failed', signatureFault(money, payload))
+    throw new Problem('payment_verification_failed', signatureFault(money))
   }
   await facilitator.verify(payload, requirements)
   const { number } = await head.latest()
@@ -86,4 +85,9 @@ function paymentOf({ identities, proofDigest, content }: Credential, { asset, ne
     funds: 'authorized' as const,
     expiresAt: Number(authorization.validBefore) * 1000,
   }
+}
+
+/** A wrong EIP-712 domain gives a good signature of a stranger's, and nothing in it tells so: most mistakes are found by comparing. */
+function signatureFault({ assetName, assetVersion, chainId, asset }: Money): string {
+  return `The signature is not by the paying address. Its EIP-712 domain is name ${assetName}, version ${assetVersion}, chain ${chainId}, contract ${asset}; low s, v of 27 or 28.`
 }
