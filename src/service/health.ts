@@ -262,7 +262,7 @@ async function askWallets({ wallets }: HealthParts): Promise<Finding> {
   return low.length > 0 ? { status: 'warn', detail: `Running low: ${named.join(', ')}.` } : ok('All are funded.')
 }
 
-/** A chain that stands still takes no payments. One that has lost a node still does; large ones wait until it is back. */
+/** A chain that has lost a node still takes payments; large ones wait until it is back. */
 async function askChain(rpc: Rpc, head: HeadSource): Promise<Finding> {
   const chainId = Number(await rpc.request<string>('eth_chainId'))
   if (chainId !== rpc.chainId) return { status: 'fail', detail: `The RPC address leads to chain ${chainId} instead.` }
