@@ -5,10 +5,14 @@ import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
 import { whenThere } from '../base/when-there.ts'
 import type { RailName } from '../domain/rail.ts'
-import { isPayerBlocked } from '../store/blocked-payers.ts'
 import type { Database } from '../store/db.ts'
-import { NO_RULES, readRules } from '../store/rules.ts'
-import { readPauses, type SalesPause } from '../store/sales-pauses.ts'
+import {
+  isPayerBlocked,
+  NO_RESTRICTIONS,
+  readPauses,
+  readRestrictions,
+  type SalesPause,
+} from '../store/restrictions.ts'
 import type { PayerProblem } from '../surfaces/surface.ts'
 
 /** What is not sold because somebody who runs the shop said so. The statement that opens an order has the last word. */
@@ -37,7 +41,7 @@ const CACHE_MS = 2_000
 const AGAIN_SECONDS = 60
 
 export function createHouseRules({ database, clock, log, configured }: RuleParts): HouseRules {
-  const recent = lastKnown(clock, log, NO_RULES, (known) => readRules(database, known))
+  const recent = lastKnown(clock, log, NO_RESTRICTIONS, (known) => readRestrictions(database, known))
   const refused = () => new Problem('payer_blocked', 'This payer is not served here; nothing was taken.')
   const isNeverServed = (payer: Address) => configured.has(payer.toLowerCase())
   return {

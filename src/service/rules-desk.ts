@@ -1,7 +1,6 @@
 import type { OperatorRoute } from '../api/operator/route.ts'
 import { salesRows } from '../api/operator/sales-rows.ts'
-import { blockPayer, listBlocked, unblockPayer } from '../store/blocked-payers.ts'
-import { pauseSales, readPauses, resumeSales } from '../store/sales-pauses.ts'
+import { blockPayer, listBlocked, pauseSales, readPauses, resumeSales, unblockPayer } from '../store/restrictions.ts'
 import type { DeskParts } from './desk-parts.ts'
 
 /** What operators may forbid. */

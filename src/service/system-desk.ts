@@ -6,7 +6,7 @@ import type { Database } from '../store/db.ts'
 import { type Doer, recordDeed } from '../store/deeds.ts'
 import { appliedMigrations } from '../store/migrate.ts'
 import { listReplicas, readQueue } from '../store/replicas.ts'
-import { readPauses } from '../store/sales-pauses.ts'
+import { readPauses } from '../store/restrictions.ts'
 import type { DeskParts } from './desk-parts.ts'
 
 /** The machine room, and the doctor whom whoever started the shop has sent along. */

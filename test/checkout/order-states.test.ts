@@ -279,16 +279,15 @@ for (const engine of engines) {
       assert.equal(second.kind, 'unresolved')
       // Whoever's money may have moved hears that, and not that nothing is sold to them.
       await store.db.query(
-        `insert into blocked_payers (address, reason, author, at) select lower(payer), 'x', 'x', now() from orders where id = $1`,
+        `insert into sale_restrictions (kind, about, reason, author, since) select 'payer', lower(payer), 'x', 'x', now() from orders where id = $1`,
         [first.order.id],
       )
       await store.db.query(
-        `insert into sales_pauses (rail, reason, author, since) select rail, 'x', 'x', now() from orders where id = $1`,
+        `insert into sale_restrictions (kind, about, reason, author, since) select 'rail', rail, 'x', 'x', now() from orders where id = $1`,
         [first.order.id],
       )
       const told = await open({}, { requestDigest })
-      await store.db.query('delete from blocked_payers')
-      await store.db.query('delete from sales_pauses')
+      await store.db.query('delete from sale_restrictions')
       assert.equal(told.kind, 'unresolved')
       assert.equal((await open({ payer: other }, { requestDigest })).kind, 'opened')
       // Money that has moved cannot be kept out.

@@ -74,7 +74,7 @@ const countOf = (answers: Map<number, Response[]>, status: number) => answers.ge
 
 /** What a replica writes and reads by itself, however many ask. */
 const BEHIND =
-  /outbox|event|watch|witnesses|replicas|reconcil|lot_notes|sales_pauses|funnel_counts|shelf_names|order_sums|wallets/i
+  /outbox|event|watch|witnesses|replicas|reconcil|lot_notes|sale_restrictions|funnel_counts|shelf_names|order_sums|wallets/i
 
 describe('calls', () => {
   const clock = leapingClock()
@@ -123,7 +123,7 @@ describe('calls', () => {
       others.filter((sql) => !sql.includes('jobs') && !BEHIND.test(sql)),
       [],
     )
-    for (const shared of ['lot_notes', 'sales_pauses', 'funnel_counts'])
+    for (const shared of ['lot_notes', 'sale_restrictions', 'funnel_counts'])
       assert.ok(others.filter((sql) => sql.includes(shared)).length < 20, shared)
     assert.ok(counting.length > 0 && counting.length < 40, `${counting.length} statements`)
   })

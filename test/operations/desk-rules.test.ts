@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
-import { NO_RULES, readRules } from '../../src/store/rules.ts'
+import { NO_RESTRICTIONS, readRestrictions } from '../../src/store/restrictions.ts'
 import { paymentMeta } from '../mcp/payers.ts'
 import { callTool } from '../mcp/rpc.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
@@ -183,15 +183,15 @@ describe('what an operator forbids', () => {
   test('who is blocked in the place of another, at the same moment by another clock, is seen', async () => {
     verifies('D17.22')
     const [gone, come] = [`0x${'a1'.repeat(20)}`, `0x${'b2'.repeat(20)}`]
-    const insert = 'insert into blocked_payers (address, reason, author, at) values ($1, $2, $2, $3)'
+    const insert = "insert into sale_restrictions (kind, about, reason, author, since) values ('payer', $1, $2, $2, $3)"
     const at = new Date()
     await shop.store.db.query(insert, [gone, 'x', at])
-    const first = await readRules(shop.store.db, NO_RULES)
-    await shop.store.db.query('delete from blocked_payers where address = $1', [gone])
+    const first = await readRestrictions(shop.store.db, NO_RESTRICTIONS)
+    await shop.store.db.query('delete from sale_restrictions where about = $1', [gone])
     await shop.store.db.query(insert, [come, 'x', at])
-    const { blocked } = await readRules(shop.store.db, first)
+    const { blocked } = await readRestrictions(shop.store.db, first)
     assert.deepEqual([blocked.has(gone), blocked.has(come)], [false, true])
-    await shop.store.db.query('delete from blocked_payers where address = $1', [come])
+    await shop.store.db.query('delete from sale_restrictions where about = $1', [come])
   })
 
   test('money that a blocked payer has sent already is held for a person', async () => {
@@ -218,7 +218,7 @@ describe('what an operator forbids', () => {
     // Blocked between the payment and the failure: the store's own word decides, whatever a replica has read.
     await shop.store.db.query(
       `create function block_when_settled() returns trigger language plpgsql as $$
-       begin insert into blocked_payers values (lower(new.payer), 'x', 'test', now()) on conflict do nothing; return new; end $$`,
+       begin insert into sale_restrictions values ('payer', lower(new.payer), 'x', 'test', now()) on conflict do nothing; return new; end $$`,
     )
     await shop.store.db.query(
       `create trigger block_when_settled after update of status on orders for each row

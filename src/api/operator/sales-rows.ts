@@ -5,9 +5,8 @@ import type { JsonObject } from '../../base/json.ts'
 import { Problem } from '../../base/problem.ts'
 import { addressField } from '../../domain/fields.ts'
 import type { RailName } from '../../domain/rail.ts'
-import type { BlockedPayer } from '../../store/blocked-payers.ts'
 import type { Doer } from '../../store/deeds.ts'
-import type { SalesPause } from '../../store/sales-pauses.ts'
+import type { BlockedPayer, SalesPause } from '../../store/restrictions.ts'
 import { type OperatorRoute, operator } from './route.ts'
 
 type SalesDesk = {

@@ -4,7 +4,7 @@ import { VERSION } from '../../base/version.ts'
 import type { Setting } from '../../config/settings.ts'
 import type { Doer } from '../../store/deeds.ts'
 import type { QueuedWork, Replica } from '../../store/replicas.ts'
-import type { SalesPause } from '../../store/sales-pauses.ts'
+import type { SalesPause } from '../../store/restrictions.ts'
 import { type OperatorRoute, operator } from './route.ts'
 import { presentPause } from './sales-rows.ts'
 

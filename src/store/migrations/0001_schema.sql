@@ -488,23 +488,17 @@ create table exposures (
 )
 with (fillfactor = 70);
 
--- Rails on which nothing is sold because an operator said so. Until null: until an operator says otherwise.
-create table sales_pauses (
-  rail     text primary key,
+-- What an operator forbids: sales on a rail, until a moment or until an operator resumes, and sales to a payer.
+create table sale_restrictions (
+  kind     text not null check (kind in ('rail', 'payer')),
+  about    text not null,
   reason   text not null,
   author   text not null,
   since    timestamptz not null,
-  until_at timestamptz
+  until_at timestamptz,
+  primary key (kind, about)
 );
-
--- Payers that nothing is sold to, beside those of the configuration.
-create table blocked_payers (
-  address text primary key,
-  reason  text not null,
-  author  text not null,
-  at      timestamptz not null
-);
-create index blocked_payers_at on blocked_payers (at desc, address desc);
+create index sale_restrictions_since on sale_restrictions (kind, since desc, about desc);
 
 -- ── operators ──
 -- The people who run the shop, by name. None is ever deleted: the audit log speaks of them.
