@@ -1,7 +1,6 @@
 import fs from 'node:fs'
 import { NodeFS } from '@electric-sql/pglite/nodefs'
 import { syncPath } from '../../base/data-folder.ts'
-import type { Reserve } from './reserve.ts'
 
 type DurableFiles = {
   readonly fs: NodeFS
@@ -12,26 +11,18 @@ type DurableFiles = {
 /**
  * PGlite's files, made durable. Stock NodeFS has no fsync operation: in 8 power cuts it lost 814 of 814 acknowledged commits.
  * Here the engine's fsync reaches the disk, for files and for folders. A failed one is reported as an input or output error,
- * upon which PostgreSQL stops instead of acknowledging. A write that finds the disk full spends the reserve first.
+ * upon which PostgreSQL stops instead of acknowledging.
  */
-export function durableFiles(folder: string, reserve: Reserve, onAbort: () => void): DurableFiles {
+export function durableFiles(folder: string, onAbort: () => void): DurableFiles {
   let syncs = 0
   const nodeFs = new NodeFS(folder)
   const init = nodeFs.init.bind(nodeFs)
 
   function hook(files: HostFiles): void {
     const operations = files.stream_ops
-    const { write } = operations
     operations.fsync = (stream) => {
       syncs++
       return sync(files, stream)
-    }
-    // biome-ignore lint/complexity/useMaxParams: the shape is Emscripten's
-    operations.write = (stream, buffer, offset, length, position) => {
-      const written = writeSome(() => write(stream, buffer, offset, length, position))
-      if (written === length || !reserve.spend())
-        return written > 0 ? written : write(stream, buffer, offset, length, position)
-      return written + write(stream, buffer, offset + written, length - written, position + written)
     }
   }
 
@@ -50,7 +41,6 @@ export function durableFiles(folder: string, reserve: Reserve, onAbort: () => vo
 type HostFiles = {
   readonly stream_ops: {
     fsync?: (stream: HostStream) => number
-    write: (stream: HostStream, buffer: Uint8Array, offset: number, length: number, position: number) => number
   }
   realPath(node: unknown): string
 }
@@ -67,15 +57,5 @@ function sync(files: HostFiles, stream: HostStream): number {
     return 0
   } catch (error) {
     return (error as { code?: string }).code === 'ENOSPC' ? ENOSPC : EIO
-  }
-}
-
-/** A disk that is almost full takes a part, a full one nothing. */
-function writeSome(write: () => number): number {
-  try {
-    return write()
-  } catch (error) {
-    if ((error as { errno?: number }).errno === ENOSPC) return 0
-    throw error
   }
 }

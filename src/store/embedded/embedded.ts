@@ -33,7 +33,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Backend> {
   let host: Promise<Host> | null = null
 
   function currentHost(): Promise<Host> {
-    host ??= startHost({ dataDir, roomBytesMin }, log, () => {
+    host ??= startHost({ dataDir }, log, () => {
       host = null
     })
     return host

@@ -9,7 +9,6 @@ import { joinedBytes } from './bytes.ts'
 import { emptyCluster } from './cluster.ts'
 import { closeTree, syncTree } from './disk.ts'
 import { durableFiles, ENOSPC } from './durable.ts'
-import type { Reserve } from './reserve.ts'
 
 /** PostgreSQL inside this thread: one session, one statement at a time, every commit on the disk before it is answered. */
 export type Engine = {
@@ -24,14 +23,13 @@ export type Engine = {
 
 type EngineOptions = {
   readonly dataDir: string
-  readonly reserve: Reserve
   /** What PostgreSQL prints, for the log. */
   onLine(line: string): void
   /** Must end the thread: after a panic the engine's memory is not to be trusted with another statement. */
   onDeath(reason: Error): never
 }
 
-// A folder belongs to one major version. A new PGlite with another one needs an export and an import (src/store/copy.ts).
+// A folder belongs to one major version. A new PGlite with another one cannot open it.
 const MAJOR = '18'
 
 const settings = {
@@ -51,7 +49,7 @@ const startParams = [
   ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
 ]
 
-export async function openEngine({ dataDir, reserve, onLine, onDeath }: EngineOptions): Promise<Engine> {
+export async function openEngine({ dataDir, onLine, onDeath }: EngineOptions): Promise<Engine> {
   const folder = join(dataDir, 'pg')
   if (!existsSync(folder)) await createCluster(folder)
   refuseForeign(folder)
@@ -65,7 +63,7 @@ export async function openEngine({ dataDir, reserve, onLine, onDeath }: EngineOp
     return false
   }
   const die = () => onDeath(isOpen ? new Error(lastWords) : corrupt(folder, lastWords))
-  const files = durableFiles(folder, reserve, die)
+  const files = durableFiles(folder, die)
   const pglite = await PGlite.create({ fs: files.fs, startParams, onStderr: listen }).catch((cause) => {
     throw corrupt(folder, lastWords, cause)
   })

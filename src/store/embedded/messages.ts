@@ -21,4 +21,4 @@ export type FromWorker =
   /** The engine cannot go on, for instance after a failed fsync. The thread ends right after this. */
   | { readonly kind: 'died'; readonly reason: string }
 
-export type WorkerOptions = { readonly dataDir: string; readonly roomBytesMin: number }
+export type WorkerOptions = { readonly dataDir: string }

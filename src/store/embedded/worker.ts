@@ -1,17 +1,13 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { isProblem } from '../../base/problem.ts'
 import { StoreFault } from '../fault.ts'
-import { freeBytes } from './disk.ts'
 import { type Engine, openEngine } from './engine.ts'
 import { maintain } from './maintenance.ts'
 import type { FromWorker, ToWorker, WorkerOptions } from './messages.ts'
-import { reserveIn } from './reserve.ts'
 
 // The thread that runs the embedded engine. In the main thread the engine would stop every request while a statement runs.
 
-const { dataDir, roomBytesMin } = workerData as WorkerOptions
-const reserveBytes = Math.floor(roomBytesMin / 2)
-const reserve = reserveIn(dataDir, reserveBytes)
+const { dataDir } = workerData as WorkerOptions
 const port = parentPort!
 let isServing = false
 
@@ -43,7 +39,6 @@ function serve(engine: Engine): void {
   async function lookAfter(): Promise<void> {
     statements = 0
     try {
-      if (freeBytes(dataDir) > roomBytesMin + reserveBytes) reserve.fill()
       await maintain(engine)
     } catch (error) {
       tell({
@@ -94,6 +89,6 @@ function endsIdle(bytes: Uint8Array): boolean {
 }
 
 const onLine = (line: string) => tell({ kind: 'log', level: 'debug', message: 'postgres', fields: { line } })
-const engine = await openEngine({ dataDir, reserve, onLine, onDeath: die }).catch(die)
+const engine = await openEngine({ dataDir, onLine, onDeath: die }).catch(die)
 isServing = true
 serve(engine)
