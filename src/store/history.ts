@@ -4,14 +4,14 @@ import { statement } from './statement.ts'
 // Which history the store is part of, and when an operator said that it was restored. Restored rows are found by that word, and never guessed.
 
 /** SQL: this store is the one that the shop was told to sell from. True as well where the server does not tell its history. */
-export const IS_KNOWN_HISTORY = `coalesce((select lineage = store_lineage() from store_history), true)`
+export const IS_KNOWN_HISTORY = `coalesce((select lineage = store_lineage() from store_state), true)`
 
 /** SQL: an operator has restored the store since the payer was asked. The argument is SQL, in milliseconds. */
 export const isRestoredSince = (askedAt: string) =>
-  `exists (select from store_history where extract(epoch from restored_at) * 1000 > ${askedAt}::float8)`
+  `exists (select from store_state where extract(epoch from restored_at) * 1000 > ${askedAt}::float8)`
 
 const BEGIN = statement(`
-  insert into store_history (lineage)
+  insert into store_state (lineage)
   values (store_lineage())
   on conflict do nothing`)
 
@@ -34,7 +34,7 @@ const READ = statement<{ is_known: boolean; known: string | null; actual: string
          lineage as known,
          restored_at
   from (values (true)) as one (id)
-  left join store_history using (id)`)
+  left join store_state using (id)`)
 
 export async function readHistory(queryable: Queryable): Promise<History> {
   const { is_known, known, actual, restored_at } = (await queryable.query(READ)).rows[0]!
@@ -50,7 +50,7 @@ export function isFailover({ known, actual }: History): boolean {
 }
 
 const FOLLOW = statement(`
-  update store_history
+  update store_state
   set lineage = $1
   where lineage is distinct from $1
     and store_lineage() = $1`)
@@ -61,11 +61,11 @@ export async function followHistory(queryable: Queryable, { actual }: History): 
 }
 
 const ACCEPT = statement<{ restored_at: Date | null }>(`
-  insert into store_history (lineage, restored_at)
+  insert into store_state (lineage, restored_at)
   values (store_lineage(), case when $1 then null else now() end)
   on conflict (id) do update
   set lineage = excluded.lineage,
-      restored_at = coalesce(excluded.restored_at, store_history.restored_at)
+      restored_at = coalesce(excluded.restored_at, store_state.restored_at)
   returning restored_at`)
 
 // What the keys have sent by now is no proof of a restore any more: the next start counts them anew.

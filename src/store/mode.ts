@@ -6,11 +6,12 @@ import { statement } from './statement.ts'
 type StoreMode = 'sandbox' | 'production'
 
 const IS_THERE = statement<{ has_mode: boolean }>(`
-  select to_regclass('store_mode') is not null as has_mode`)
+  select to_regclass('store_state') is not null as has_mode`)
 
 const READ = statement<{ mode: StoreMode }>(`
   select mode
-  from store_mode`)
+  from store_state
+  where mode is not null`)
 
 /** Before anything is written, the schema included: play money and real never share a store, nor the people who may spend it. */
 export async function refuseOtherMode(queryable: Queryable, mode: StoreMode): Promise<void> {
@@ -20,9 +21,10 @@ export async function refuseOtherMode(queryable: Queryable, mode: StoreMode): Pr
 }
 
 const STAMP = statement(`
-  insert into store_mode (mode)
-  values ($1)
-  on conflict (id) do nothing`)
+  insert into store_state (mode, lineage)
+  values ($1, store_lineage())
+  on conflict (id) do update
+  set mode = coalesce(store_state.mode, excluded.mode)`)
 
 /** Once the schema is there. Of two that start at once, one is first; the other is told. */
 export async function stampMode(queryable: Queryable, mode: StoreMode): Promise<void> {

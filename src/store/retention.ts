@@ -159,7 +159,6 @@ const STEPS = {
   arrivals: ARRIVALS,
   troubles: olderRows('troubles', 'ended_at'),
   funnel: olderRows('funnel_counts', 'at'),
-  wallets: olderRows('wallet_use', 'at'),
 }
 
 export type Retained = keyof typeof STEPS

@@ -19,8 +19,7 @@ type SeenWallet = {
 /** A look that finds nothing new is written down this often. */
 const FRESH_SECONDS = 60
 
-// What left a wallet since the last look counts as used; what came in does not. The rows are locked before they are compared: of two replicas
-// that saw the same amount go, one finds it gone already.
+// The rows are locked before they are compared: an older look does not overwrite a newer one.
 const RECORD = statement(`
   with seen as (
     select s.*
@@ -33,20 +32,12 @@ const RECORD = statement(`
     order by w.chain_id, w.address, w.unit, w.role
     for update of w
   ), news as (
-    select s.*, b.amount as had
+    select s.*
     from seen s
     left join before b on b.chain_id = s."chainId" and b.address = s.address and b.unit = s.unit and b.role = s.role
     where b.amount is null
        or (b.read_at < $2 and (b.amount <> s.amount or b.is_low <> s."isLow" or b.rights <> s.rights
          or b.read_at < $2::timestamptz - interval '${FRESH_SECONDS} seconds'))
-  ), spent as (
-    insert into wallet_use (chain_id, address, unit, at, used)
-    select distinct on ("chainId", address, unit) "chainId", address, unit, date_trunc('hour', $2::timestamptz, 'UTC'), had - amount
-    from news
-    where had > amount
-    order by "chainId", address, unit
-    on conflict (chain_id, address, unit, at) do update
-    set used = wallet_use.used + excluded.used
   )
   insert into wallets (chain_id, address, unit, role, amount, is_low, rights, since, read_at)
   select "chainId", address, unit, role, amount, "isLow", rights, $2, $2
@@ -66,11 +57,7 @@ export async function recordWallets(queryable: Queryable, wallets: readonly Seen
 
 export type KeptWallet = SeenWallet & {
   readonly readAt: number
-  /** What leaves it on a day, by the last seven or as many as it is known; null: too short to say. */
-  readonly perDay: bigint | null
 }
-
-const USE_DAYS = 7
 
 const READ = statement<{
   chain_id: string
@@ -81,18 +68,8 @@ const READ = statement<{
   is_low: boolean
   rights: readonly Right[]
   read_at: Date
-  known_days: number
-  used: string
 }>(`
-  select w.chain_id, w.address, w.unit, w.role, w.amount, w.is_low, w.rights, w.read_at,
-         (extract(epoch from $1::timestamptz - w.since) / 86400)::float8 as known_days,
-         coalesce((
-           select sum(u.used)
-           from wallet_use u
-           where u.chain_id = w.chain_id
-             and u.address = w.address
-             and u.unit = w.unit
-             and u.at > $1::timestamptz - interval '${USE_DAYS} days'), 0) as used
+  select w.chain_id, w.address, w.unit, w.role, w.amount, w.is_low, w.rights, w.read_at
   from wallets w
   where w.read_at > $1::timestamptz - interval '30 days'
   order by w.role, w.chain_id, w.unit, w.address`)
@@ -109,13 +86,5 @@ export async function readKeptWallets(queryable: Queryable, now: number): Promis
     isLow: row.is_low,
     rights: row.rights,
     readAt: row.read_at.getTime(),
-    perDay: perDayOf(BigInt(row.used), row.known_days),
   }))
-}
-
-function perDayOf(used: bigint, knownDays: number): bigint | null {
-  if (used === 0n) return knownDays >= 1 ? 0n : null
-  // What was used within the first hours is taken for a day of it: better too early an alarm than none.
-  const days = Math.min(USE_DAYS, Math.max(1, knownDays))
-  return (used * 1000n) / BigInt(Math.round(days * 1000))
 }

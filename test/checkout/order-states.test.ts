@@ -246,7 +246,7 @@ for (const engine of engines) {
       await beginHistory(db)
       const askedAt = Date.now() - 60_000
       assert.equal((await open({}, { askedAt })).kind, 'opened')
-      await db.query(`update store_history set lineage = lineage || '0'`)
+      await db.query(`update store_state set lineage = lineage || '0'`)
       const identity = 'test:moved'
       assert.equal(refusalOf(await open({ identities: [identity] })), 'store_unavailable')
       assert.equal(await orders.byIdentities([identity]), null)
@@ -255,7 +255,7 @@ for (const engine of engines) {
       await acceptStore(db, { isComplete: false })
       assert.equal(refusalOf(await open({}, { askedAt })), 'store_unavailable')
       assert.equal((await open({}, { askedAt: Date.now() + 1_000 })).kind, 'opened')
-      await db.query('update store_history set restored_at = null')
+      await db.query('update store_state set restored_at = null')
     })
 
     test('a key names one order of one payer, until that has expired', async () => {

@@ -146,8 +146,6 @@ describe('the books of the desk', () => {
     balance: string
     currency: string
     roles: Json[]
-    daysLeft: number | null
-    perDay: string | null
     asOf: string
     isLow: boolean
   }
@@ -183,22 +181,6 @@ describe('the books of the desk', () => {
     } finally {
       isChainUp = true
     }
-  })
-
-  test('what leaves a wallet tells how long it lasts', async () => {
-    const { wallets } = await ask<{ wallets: (Wallet & { address: `0x${string}` })[] }>('/operator/wallets')
-    const minter = wallets.find(({ role }) => role === 'minter')!
-    const balance = BigInt(
-      (await shop.chains.native.request({ method: 'eth_getBalance', params: [minter.address, 'latest'] })) as string,
-    )
-    await shop.chains.native.request({
-      method: 'dev_setBalance',
-      params: [minter.address, `0x${(balance - 10n * 10n ** 18n).toString(16)}`],
-    })
-    await shop.service.operations.lookout.look()
-    const after = (await ask<{ wallets: Wallet[] }>('/operator/wallets')).wallets.find(({ role }) => role === 'minter')!
-    assert.ok(Number(after.perDay) >= 10, String(after.perDay))
-    assert.ok(Math.abs(after.daysLeft! - Number(after.balance) / Number(after.perDay)) < 0.2)
   })
 
   test('a webhook is tried out, and one message is sent again', async () => {

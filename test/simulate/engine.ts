@@ -195,5 +195,5 @@ export async function rememberAll(db: Database): Promise<Copies> {
 /** What an operator says after a restore, at that moment of the universe. */
 export async function sayRestored(db: Database, at: number): Promise<void> {
   await acceptStore(db, { isComplete: false })
-  await db.query('update store_history set restored_at = $1', [new Date(at)])
+  await db.query('update store_state set restored_at = $1', [new Date(at)])
 }

@@ -20,8 +20,7 @@ export function walletRows(desk: WalletDesk): readonly OperatorRoute[] {
   return [
     operator('GET /operator/wallets', {
       role: 'viewer',
-      summary:
-        'What our wallets have, what leaves them on a day, how long that lasts, and what they may do on their chains',
+      summary: 'What our wallets have, and what they may do on their chains',
       handle: async () => {
         const now = desk.now()
         const wallets = (await desk.wallets()).map((wallet) => presentWallet(wallet, desk.currencyOf(wallet)))
@@ -32,7 +31,7 @@ export function walletRows(desk: WalletDesk): readonly OperatorRoute[] {
 }
 
 function presentWallet(wallet: KeptWallet, currency: string): JsonObject {
-  const { role, chainId, address, unit, amount, isLow, rights, perDay, readAt } = wallet
+  const { role, chainId, address, unit, amount, isLow, rights, readAt } = wallet
   const print = (units: bigint) => (unit === 'token' ? formatUsd(usd(units)) : formatCoin(units))
   return {
     role,
@@ -42,8 +41,6 @@ function presentWallet(wallet: KeptWallet, currency: string): JsonObject {
     currency,
     balance: print(amount),
     isLow,
-    perDay: perDay === null ? null : print(perDay),
-    daysLeft: perDay === null || perDay === 0n ? null : Number((amount * 10n) / perDay) / 10,
     roles: rights.map((right) => ({ ...right })),
     asOf: isoTime(readAt),
   }

@@ -657,7 +657,7 @@ create table troubles (
 create unique index troubles_open on troubles (kind, about) where ended_at is null;
 create index troubles_ended on troubles (ended_at) where ended_at is not null;
 
--- What our wallets had when a replica last could see it, and what left them.
+-- What our wallets had when a replica last could see it.
 create table wallets (
   chain_id bigint not null,
   address  text not null,
@@ -671,15 +671,6 @@ create table wallets (
   read_at  timestamptz not null,
   primary key (chain_id, address, unit, role)
 );
-create table wallet_use (
-  chain_id bigint not null,
-  address  text not null,
-  unit     text not null,
-  at       timestamptz not null,
-  used     numeric not null,
-  primary key (chain_id, address, unit, at)
-);
-
 -- ── the store itself ──
 -- Processes that work on this store, as they last said of themselves.
 create table replicas (
@@ -690,16 +681,11 @@ create table replicas (
   facts      jsonb not null
 );
 
--- Play money or real: one store never holds both. Written at a start, and never changed.
-create table store_mode (
-  id         boolean primary key default true check (id),
-  mode       text not null check (mode in ('sandbox', 'production')),
-  stamped_at timestamptz not null default now()
-);
-
--- Which history the shop sells from, and when an operator last said that the store was restored. Null: never. A lineage of null: the server does not tell.
-create table store_history (
+-- What the store is. Play money or real, written at a start and never changed: one store never holds both. Which history the shop sells from; null:
+-- the server does not tell. When an operator last said that the store was restored; null: never.
+create table store_state (
   id          boolean primary key default true check (id),
+  mode        text check (mode in ('sandbox', 'production')),
   lineage     text,
   restored_at timestamptz
 );

@@ -15,7 +15,7 @@ const READ_AGAIN = 600
 const TILL = statement<{ from_block: string; silent_seconds: number; is_restored: boolean }>(`
   select greatest(first_block, checked_block + 1 - ${READ_AGAIN}) as from_block,
          extract(epoch from now() - alive_at)::float8 as silent_seconds,
-         coalesce(alive_at < (select restored_at from store_history), false) as is_restored
+         coalesce(alive_at < (select restored_at from store_state), false) as is_restored
   from tills
   where id = $1`)
 

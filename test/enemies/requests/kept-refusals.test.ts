@@ -139,7 +139,9 @@ test('money that has come is not answered 402 because an authorization under the
 
   // The payer is blocked until the store has said no, and no longer when it is asked why.
   const { db } = shop.store
-  await db.query(`insert into sale_restrictions values ('payer', lower($1), 'by mistake', 'somebody', now())`, [payer.address])
+  await db.query(`insert into sale_restrictions values ('payer', lower($1), 'by mistake', 'somebody', now())`, [
+    payer.address,
+  ])
   onOpen = () => db.query('delete from sale_restrictions')
   assert.equal((await show(pushed)).status, 200)
 })

@@ -7,9 +7,6 @@ import { plain } from '../words.js'
 
 const Qr = later(() => import('../qr.js'), 'Qr')
 
-/** Nobody plans further ahead than a year. */
-const lasting = (days) => (days > 365 ? 'more than a year' : `${days} days`)
-
 const WHAT = {
   minter: 'mints NFTs of the sale',
   crafter: 'burns and crafts',
@@ -19,7 +16,7 @@ const WHAT = {
 
 export default function Wallets() {
   const wallets = useData('/operator/wallets', { every: 30_000, when: ({ type }) => /^wallet/.test(type) })
-  return html`<${Head} title="Wallets" sub="As they were last seen. Days left are counted from what left them in the last week." />
+  return html`<${Head} title="Wallets" sub="As they were last seen." />
     <${Panel} of=${wallets} label="Wallets" class="plain" height=${320} empty=${({ wallets }) => (wallets.length === 0 ? html`<div class="card"><${Empty} icon="wallet" title="No wallet was seen yet">They are looked at within a minute of the start.<//></div>` : null)}>${({ wallets }) => html`<div class="wallets">${[...Map.groupBy(wallets, ({ role, address, chainId }) => `${role} ${address} ${chainId}`).values()].map((all) => html`<${Wallet} all=${all} />`)}</div>`}<//>`
 }
 
@@ -28,7 +25,7 @@ function Wallet({ all }) {
   return html`<section class="card" aria-label="${plain(role)} on chain ${chainId}"><header><h2>${plain(role)}</h2><small class="soft">chain ${chainId}</small></header>
     <p class="soft small">${WHAT[role] ?? ''}</p>
     <p class="acts"><${Id} of=${address} /><button type="button" class="quiet" data-icon="qr" onClick=${() => openDialog(Fund, { all })}>Fund…</button></p>
-    <ul class="rows">${all.map(({ what, balance, currency, isLow, perDay, daysLeft }) => html`<li><span class="grow"><${Money} amount=${balance} currency=${currency} /><small class="block soft">${what === 'gas' ? 'for gas' : 'for refunds'}${Number(perDay) > 0 ? `, ${perDay} a day` : ''}</small></span><span class="end">${isLow ? html`<${Status} of="warn" words=${daysLeft === null ? 'low' : `low: ${lasting(daysLeft)}`} />` : daysLeft === null ? html`<${Status} of="ok" words="not used lately" />` : html`<${Status} of=${daysLeft < 7 ? 'warn' : 'ok'} words=${lasting(daysLeft)} />`}</span></li>`)}</ul>
+    <ul class="rows">${all.map(({ what, balance, currency, isLow }) => html`<li><span class="grow"><${Money} amount=${balance} currency=${currency} /><small class="block soft">${what === 'gas' ? 'for gas' : 'for refunds'}</small></span><span class="end"><${Status} of=${isLow ? 'warn' : 'ok'} words=${isLow ? 'low' : 'enough'} /></span></li>`)}</ul>
     ${roles?.length > 0 ? html`<p class="acts">${roles.map((right) => html`<${Badge} tone=${(right.has ?? right.isHeld) === false ? 'bad' : 'ok'} icon=${(right.has ?? right.isHeld) === false ? 'bad' : 'check'}>${right.name ?? right.role}${(right.has ?? right.isHeld) === false ? ' is missing' : ''}<//>`)}</p>` : null}
     <small class="asof">as of <${When} at=${asOf} /></small></section>`
 }
