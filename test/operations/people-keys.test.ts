@@ -304,6 +304,8 @@ describe('the commands', () => {
     assert.match(await done('webhooks', 'disable', added.id, '--reason', 'moving'), /is told nothing for now/)
     assert.match(await done('webhooks', 'list'), /disabled.*moving/)
     assert.match(await done('webhooks', 'enable', added.id), /is told of events again/)
+    assert.match((await told<{ secret: string }>('webhooks', 'rotate', added.id)).secret, /^whsec_/)
+    assert.match(await done('webhooks', 'replay', added.id, '--all'), /sent again/)
     await done('webhooks', 'remove', added.id)
   })
 })
