@@ -105,8 +105,8 @@ async function fill({ store }: TestShop, orders: number): Promise<void> {
            now(), '[]', at, at
     from (select i, now() - (i::float8 / ${orders}) * interval '365 days' as at from generate_series(1, ${orders}) i) as made`)
   await run(`
-    insert into refunds (id, order_id, amount, recipient, reason, requested_by, created_at, completed_at)
-    select 'rfd_' || id, id, amount, payer, 'x', 'automatic', created_at, created_at from orders where status = 'refunded'`)
+    insert into refunds (id, order_id, name, amount, recipient, reason, requested_by, created_at, completed_at)
+    select 'rfd_' || id, id, id, amount, payer, 'x', 'automatic', created_at, created_at from orders where status = 'refunded'`)
   await run(`
     insert into order_sums (at, rail, network, asset, surface, good, item, opened, settled, gross, delivered, refunded, returned)
     select date_trunc('hour', created_at, 'UTC'), rail, network, asset, surface, good,
@@ -123,10 +123,10 @@ async function fill({ store }: TestShop, orders: number): Promise<void> {
     insert into event_tail (id, position, summed)
     select true, max(position), max(position) from events
     on conflict (id) do update set position = excluded.position, summed = excluded.summed`)
-  await run(`insert into tills (id, first_block, checked_block) values ('bench/asset/till', 1, 1)`)
+  await run(`insert into receiving_accounts (id, first_block, read_block) values ('bench/asset/till', 1, 1)`)
   await run(`
-    insert into arrivals (id, till, transaction, log_index, block_number, sender, amount, state, order_id, found_at)
-    select 'arr_' || id, 'bench/asset/till', payment_tx, 1, 1, payer, amount, case when random() < 0.0001 then 'held' else 'matched' end, id, created_at
+    insert into transfers (id, account, transaction, log_index, block_number, sender, amount, state, order_id, found_at)
+    select 'trf_' || id, 'bench/asset/till', payment_tx, 1, 1, payer, amount, case when random() < 0.0001 then 'held' else 'matched' end, id, created_at
     from orders where payment_tx is not null`)
   await run(`insert into players (id, nickname) select 'ply_' || i, 'player ' || i from generate_series(1, 5000) i`)
   await run(`
@@ -134,7 +134,7 @@ async function fill({ store }: TestShop, orders: number): Promise<void> {
     select date_trunc('hour', now(), 'UTC') - n * interval '1 hour', s, r, c, 100, 'x'
     from generate_series(0, 1440) n, unnest(array['sale', 'shop', 'gateway', 'craft']) s, unnest(array['x402', 'mpp']) r,
          unnest(array['payment_required', 'payment_expired', 'insufficient_funds', 'sold_out', 'item_unavailable']) c`)
-  for (const table of ['orders', 'events', 'arrivals', 'order_sums', 'funnel_counts', 'refunds', 'players'])
+  for (const table of ['orders', 'events', 'transfers', 'order_sums', 'funnel_counts', 'refunds', 'players'])
     await run(`analyze ${table}`)
 }
 

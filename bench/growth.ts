@@ -114,7 +114,7 @@ const deeds: Readonly<Record<string, Deed>> = {
   'one order, by its payment': read(({ paymentTx }) => `/operator/orders/${paymentTx}`),
   'find a payer': read(({ buyer }) => `/operator/search?q=${buyer.address}`),
   'find nothing': read(() => `/operator/search?q=0x${'ab'.repeat(32)}`),
-  'arrivals, to be decided': read(() => '/operator/arrivals'),
+  'transfers, held': read(() => '/operator/transfers'),
   'events, the first': read(() => '/events?after=0'),
   webhooks: read(() => '/operator/webhooks'),
   figures: read(() => '/metrics'),
@@ -182,9 +182,9 @@ function fillOf(numbers: string, orders: number): readonly string[] {
             (array['order.created', 'payment.settled', 'order.confirmed'])[k],
             jsonb_build_object('orderId', 'old' || n, 'status', 'confirmed'), ${at}
      from ${numbers}, generate_series(1, ${EVENTS_PER_ORDER}) as k`,
-    `insert into arrivals (id, till, transaction, log_index, block_number, sender, amount, state, order_id, found_at, updated_at)
-     select 'arr_old' || n, t.id, ${hash('paid')}, 0, 0, ${payer}, 250000, 'matched', 'old' || n, ${at}, ${at}
-     from ${numbers}, (select id from tills order by id limit 1) as t`,
+    `insert into transfers (id, account, transaction, log_index, block_number, sender, amount, state, order_id, found_at, updated_at)
+     select 'trf_old' || n, t.id, ${hash('paid')}, 0, 0, ${payer}, 250000, 'matched', 'old' || n, ${at}, ${at}
+     from ${numbers}, (select id from receiving_accounts order by id limit 1) as t`,
     `insert into sends (chain_id, signer, nonce, order_id, step, call, versions, created_at)
      select 84532, '0x00000000000000000000000000000000000000aa', n, 'old' || n, 'mint', '{"to": "0x", "data": "0x", "gas": "1"}', '[]', ${at}
      from ${numbers}`,

@@ -138,9 +138,9 @@ async function assertSold({ url }: Measured, { url: place }: TestDatabase, sold:
   })
   assert.deepEqual(ends, [{ status: 'confirmed', count: sold }])
   const answer = await fetch(`${url}/operator/reconcile`, { method: 'POST', headers: OPERATOR })
-  const { tills } = (await answer.json()) as { tills: { difference: string }[] }
+  const { accounts } = (await answer.json()) as { accounts: { difference: string }[] }
   assert.deepEqual(
-    tills.map(({ difference }) => difference),
+    accounts.map(({ difference }) => difference),
     ['0', '0'],
   )
 }

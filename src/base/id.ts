@@ -28,7 +28,7 @@ const PAIRS = Array.from({ length: 1024 }, (_, bits) => ALPHABET[bits >> 5]! + A
 
 type IdPrefix =
   | 'ord'
-  | 'arr'
+  | 'trf'
   | 'trb'
   | 'req'
   | 'flow'

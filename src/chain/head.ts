@@ -1,6 +1,6 @@
 import type { Hash } from '../base/address.ts'
 import { type Clock, msSince } from '../base/clock.ts'
-import type { FinalBlock } from '../domain/till.ts'
+import type { FinalBlock } from '../domain/receiving-account.ts'
 import { blockTag } from './block-tag.ts'
 import type { NodeHead } from './nodes.ts'
 import type { Receipt } from './receipt.ts'

@@ -1,5 +1,5 @@
 import { type Address, checksumAddress, type Hash, sameAddress } from '../base/address.ts'
-import type { TillReading, Transfer } from '../domain/till.ts'
+import type { AccountReading, Transfer } from '../domain/receiving-account.ts'
 import { TRANSFER } from './eip3009.ts'
 import { logsIn } from './logs.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
@@ -26,7 +26,7 @@ export async function transfersTo(
 /** The same, as far as the node has blocks now. */
 export async function transfersSoFar(
   ...[rpc, target, fromBlock, wanted]: Parameters<typeof transfersTo>
-): Promise<TillReading> {
+): Promise<AccountReading> {
   const { number: newest } = await rpc.newest()
   const hasAll = newest >= wanted
   const toBlock = hasAll ? wanted : newest

@@ -15,7 +15,7 @@ import {
   POLL_MS_MAX,
 } from './order-step.ts'
 import { paidError, paidWords, reasonOf } from './paid-words.ts'
-import { refundByItself, sendRefund } from './refund-steps.ts'
+import { finishRefund, refundByItself } from './refund-steps.ts'
 
 /**
  * Carries an order one step further, from whatever state a request, a crash or another process left it in. The request that opened the
@@ -34,7 +34,7 @@ export async function advance(checkout: Checkout, inHand: OrderInHand): Promise<
     case 'failed':
       return refundByItself(run)
     case 'refunding':
-      return sendRefund(run)
+      return finishRefund(run)
     case 'confirmed':
     case 'refunded':
     case 'expired':

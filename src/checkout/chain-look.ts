@@ -2,12 +2,12 @@ import { type Hash, isHash } from '../base/address.ts'
 import { msSince, withinTime } from '../base/clock.ts'
 import { isProblem } from '../base/problem.ts'
 import { RpcError } from '../chain/rpc.ts'
-import type { Till } from '../domain/till.ts'
+import type { ReceivingAccount } from '../domain/receiving-account.ts'
 import type { ReconcileContext } from '../ledger/reconcile-context.ts'
 
 /** What the chains show of a transaction. */
 export type ChainFinding =
-  /** It moves money to a till. `names`: those that the payments in it have. */
+  /** It moves money to a receiving account. `names`: those that the payments in it have. */
   | { readonly kind: 'pays'; readonly names: readonly string[] }
   /** It may: it waits to be mined, nodes do not show the same of it, or too few of them answered. */
   | { readonly kind: 'unknown' }
@@ -27,9 +27,9 @@ const NAMES_MAX = 10
 
 /** Asks the chains about a name that may be a transaction. Equal questions at one moment share a look. An answer is not kept: the next one may differ. */
 export function createChainLook({
-  tills,
+  accounts,
   clock,
-}: Pick<ReconcileContext, 'tills' | 'clock'>): (name: string) => Promise<ChainFinding> {
+}: Pick<ReconcileContext, 'accounts' | 'clock'>): (name: string) => Promise<ChainFinding> {
   const underWay = new Map<string, Promise<ChainFinding>>()
   let since = clock.now()
   let begun = 0
@@ -39,25 +39,25 @@ export function createChainLook({
     if (msSince(clock, since) >= WINDOW_MS) [since, begun] = [clock.now(), 0]
     const shared = underWay.get(transaction)
     if (!shared && begun++ >= LOOKS_MAX) return UNKNOWN
-    const look = shared ?? lookAt(tills, transaction).finally(() => underWay.delete(transaction))
+    const look = shared ?? lookAt(accounts, transaction).finally(() => underWay.delete(transaction))
     underWay.set(transaction, look)
     return (await withinTime(clock, LOOK_MS_MAX, look)) ?? UNKNOWN
   }
 }
 
-async function lookAt(tills: readonly Till[], transaction: Hash): Promise<ChainFinding> {
-  const suspected = await Promise.all(tills.map((till) => unlessSilent(true, till.mayBePaidBy(transaction))))
-  const candidates = tills.filter((_, index) => suspected[index])
+async function lookAt(accounts: readonly ReceivingAccount[], transaction: Hash): Promise<ChainFinding> {
+  const suspected = await Promise.all(accounts.map((account) => unlessSilent(true, account.mayBePaidBy(transaction))))
+  const candidates = accounts.filter((_, index) => suspected[index])
   if (candidates.length === 0) return NOTHING
-  const found = await Promise.all(candidates.map((till) => unlessSilent([], namesIn(till, transaction))))
+  const found = await Promise.all(candidates.map((account) => unlessSilent([], namesIn(account, transaction))))
   const names = found.flat()
   return names.length === 0 ? UNKNOWN : { kind: 'pays', names: names.filter((name) => name !== null) }
 }
 
-/** The names of the payments to a till; null for one that has none. */
-async function namesIn(till: Till, transaction: Hash): Promise<readonly (string | null)[]> {
-  const transfers = (await till.transfersOf(transaction)).filter(({ sender }) => !till.isOwn(sender))
-  return Promise.all(transfers.slice(0, NAMES_MAX).map((transfer) => till.rail.identityOf(transfer)))
+/** The names of the payments to a receiving account; null for one that has none. */
+async function namesIn(account: ReceivingAccount, transaction: Hash): Promise<readonly (string | null)[]> {
+  const transfers = (await account.transfersOf(transaction)).filter(({ sender }) => !account.isOwn(sender))
+  return Promise.all(transfers.slice(0, NAMES_MAX).map((transfer) => account.rail.identityOf(transfer)))
 }
 
 /** A node that is silent, or refuses, must not hide what another chain shows. */

@@ -1,4 +1,4 @@
-import type { Address } from '../base/address.ts'
+import type { Address, Hash } from '../base/address.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -8,8 +8,8 @@ import type { SurfaceName } from '../domain/good.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { Offer, OfferKey, Told } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
-import type { OrphanedPayment, RailName } from '../domain/rail.ts'
-import type { SentBack } from '../ledger/send-back.ts'
+import type { RailName } from '../domain/rail.ts'
+import type { Fate } from '../ledger/shown-payment.ts'
 import type { StoreGate } from '../ledger/store-gate.ts'
 import type { Priority } from '../store/jobs.ts'
 import type { Orders } from '../store/orders/orders.ts'
@@ -41,8 +41,8 @@ export type Checkout = {
   isBlocked(payer: Address): Promise<boolean>
   /** The same for the payers that the configuration names, without a query; the store refuses the others when an order is opened. */
   isNeverServed(payer: Address): boolean
-  /** Records an orphaned payment, and begins its refund unless an operator must decide. */
-  sendBack(rail: RailName, orphaned: OrphanedPayment): Promise<SentBack>
+  /** What becomes of a payment that was shown and buys nothing. */
+  fateOf(rail: RailName, transaction: Hash): Promise<Fate>
   /** What the chains show of a name that may be a transaction. */
   lookAtChain(name: string): Promise<ChainFinding>
   /** The public address that tells what became of a payment. */

@@ -2,18 +2,18 @@ import { Problem } from '../base/problem.ts'
 import type { OrphanedPayment, Rail } from '../domain/rail.ts'
 import type { Checkout } from './checkout.ts'
 
-/** Begins the refund of a payment that buys nothing, and returns the answer for the caller who showed it. */
+/** The answer for the caller who showed a payment that buys nothing. */
 export async function returnPayment(
   { checkout, offer }: { readonly checkout: Checkout; readonly offer: { readonly rail: Rail } },
   orphaned: OrphanedPayment,
 ): Promise<Problem> {
   const { transaction: paymentTx, detail } = orphaned
   const statusUrl = checkout.paymentUrl(offer.rail.name, paymentTx)
-  const sent = await checkout.sendBack(offer.rail.name, orphaned)
-  switch (sent.kind) {
+  const fate = await checkout.fateOf(offer.rail.name, paymentTx)
+  switch (fate.kind) {
     case 'returning':
-      return new Problem('payment_returned', detail, { statusUrl, members: { refund: sent.refund, paymentTx } })
-    case 'kept_for_now':
+      return new Problem('payment_returned', detail, { statusUrl, members: { refund: fate.refund, paymentTx } })
+    case 'held':
       return new Problem('payment_returned', `${detail} It waits for a person, who decides when.`, {
         statusUrl,
         members: { paymentTx },

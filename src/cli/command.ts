@@ -5,7 +5,7 @@ import type { Terminal } from './terminal.ts'
 
 /** One word, or two, after `sutler`. Its help is made of this, and so is the check of what was typed. */
 export type Command = {
-  /** What follows the name: `<order>` must be given, `[url]` may be, and of `[arrival…]` there may be many. */
+  /** What follows the name: `<order>` must be given, `[url]` may be, and of `[transfer…]` there may be many. */
   readonly args: string
   /** What it does and what to expect of it, in a few sentences. */
   readonly about: string

@@ -108,24 +108,24 @@ export const commands: readonly Entry[] = [
     load: () => import('./reconcile.ts').then(({ reconcileCommand }) => reconcileCommand),
   },
   {
-    name: 'arrivals list',
+    name: 'transfers list',
     summary: 'Money that came without a purchase',
-    load: () => import('./arrivals.ts').then(({ arrivalsCommand }) => arrivalsCommand),
+    load: () => import('./transfers.ts').then(({ transfersCommand }) => transfersCommand),
   },
   {
-    name: 'arrivals show',
+    name: 'transfers show',
     summary: 'One of them, by anything that names it',
-    load: () => import('./arrivals.ts').then(({ showArrival }) => showArrival),
+    load: () => import('./transfers.ts').then(({ showTransfers }) => showTransfers),
   },
   {
-    name: 'arrivals refund',
+    name: 'transfers refund',
     summary: 'Send money without a purchase back to its sender, one or many',
-    load: () => import('./arrivals.ts').then(({ refundArrivals }) => refundArrivals),
+    load: () => import('./transfers.ts').then(({ refundTransfers }) => refundTransfers),
   },
   {
-    name: 'arrivals keep',
+    name: 'transfers keep',
     summary: 'Decide that money without a purchase stays, one or many',
-    load: () => import('./arrivals.ts').then(({ keepArrivals }) => keepArrivals),
+    load: () => import('./transfers.ts').then(({ keepTransfers }) => keepTransfers),
   },
   {
     name: 'webhooks list',

@@ -3,12 +3,12 @@ import type { OrderStatus } from '../domain/order.ts'
 import { rails } from '../rails/rails.ts'
 import { readNaming } from '../store/orders/naming.ts'
 import { readTimeline } from '../store/orders/timeline.ts'
-import { arrivalText, findArrivals } from './arrivals.ts'
 import { type Command, CommandRefusal, operatorOptions } from './command.ts'
 import { painted } from './orders.ts'
 import { operatorClient } from './shop-client.ts'
 import { readShopOrStore } from './store-access.ts'
 import type { Terminal } from './terminal.ts'
+import { findTransfers, transferText } from './transfers.ts'
 
 export const showOrder: Command = {
   args: '<order>',
@@ -27,11 +27,11 @@ export const showOrder: Command = {
     )
     if (timeline) return { json: timeline, text: timelineText(timeline, call.terminal) }
     // Money that the shop holds is worth showing, even when nothing was bought with it.
-    const arrivals = await findArrivals(call, reference)
-    if (arrivals.length === 0) throw new CommandRefusal('order_not_found', `there is no order ${reference}`)
+    const transfers = await findTransfers(call, reference)
+    if (transfers.length === 0) throw new CommandRefusal('order_not_found', `there is no order ${reference}`)
     return {
-      json: { order: null, arrivals },
-      text: arrivals.map((one) => arrivalText(one, call.terminal)).join('\n\n'),
+      json: { order: null, transfers },
+      text: transfers.map((one) => transferText(one, call.terminal)).join('\n\n'),
     }
   },
 }

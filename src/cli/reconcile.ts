@@ -4,8 +4,8 @@ import { type Command, operatorOptions } from './command.ts'
 import { operatorClient } from './shop-client.ts'
 import type { Terminal } from './terminal.ts'
 
-type TillView = JsonObject & {
-  readonly till: string
+type AccountView = JsonObject & {
+  readonly account: string
   readonly network: string
   readonly payTo: string
   readonly currency: string
@@ -29,13 +29,20 @@ export const reconcileCommand: Command = {
   examples: [['sutler reconcile', 'do chain and books agree?']],
   async run(call) {
     call.terminal.note(call.terminal.style.dim('reading the chains since the last look'))
-    const { tills } = await operatorClient(call).post<{ tills: TillView[] }>('/operator/reconcile')
-    const isEven = tills.every(({ difference, items }) => difference === '0' && items.length === 0)
-    return { json: { tills }, text: tills.map((till) => tillText(till, call.terminal)).join('\n\n'), isGood: isEven }
+    const { accounts } = await operatorClient(call).post<{ accounts: AccountView[] }>('/operator/reconcile')
+    const isEven = accounts.every(({ difference, items }) => difference === '0' && items.length === 0)
+    return {
+      json: { accounts },
+      text: accounts.map((one) => accountText(one, call.terminal)).join('\n\n'),
+      isGood: isEven,
+    }
   },
 }
 
-function tillText({ network, payTo, currency, blocks, arrived, difference, items }: TillView, terminal: Terminal) {
+function accountText(
+  { network, payTo, currency, blocks, arrived, difference, items }: AccountView,
+  terminal: Terminal,
+) {
   const { style, table } = terminal
   const money = (atomic: string) => `${formatUsd(usd(BigInt(atomic)))} ${currency}`
   const apart = difference.startsWith('-') ? `-${money(difference.slice(1))}` : money(difference)

@@ -52,7 +52,7 @@ export const addWebhook: Command = {
   examples: [
     ['sutler webhooks add https://game.example.com/hooks', 'every event'],
     [
-      'sutler webhooks add https://ops.example.com/hooks --events order.failed,payment.orphaned',
+      'sutler webhooks add https://ops.example.com/hooks --events order.failed,payment.held',
       'only what somebody should look at',
     ],
   ],

@@ -145,12 +145,10 @@ export type OperationsConfig = {
   readonly drainSeconds: number
   /** How often the books are compared with the chain. */
   readonly reconcileSeconds: number
-  /** `hold`: an address that others are paid at too, where unclaimed money may be theirs. */
-  readonly orphans: 'refund' | 'hold'
-  /** How long a payer may take to present a payment before it counts as an orphan. */
-  readonly orphanAfterSeconds: number
-  /** How long after its arrival an orphan goes back to its sender. */
-  readonly orphanRefundSeconds: number
+  /** `hold`: an address that others are paid at too, where money without a purchase may be theirs. */
+  readonly unmatched: 'return' | 'hold'
+  /** How long money without a purchase waits for its payer before it goes back. */
+  readonly returnAfterSeconds: number
   /** Below these, a wallet of ours raises the alarm. */
   readonly gasLowWei: bigint
   readonly treasuryLow: Usd

@@ -17,7 +17,7 @@ export const eventTypes = [
   'craft.action.failed',
   'craft.action.expired',
   'payment.settled',
-  'payment.orphaned',
+  'payment.held',
   'refund.created',
   'refund.completed',
   'report.recorded',
@@ -70,7 +70,7 @@ export const eventDescriptions: Readonly<Record<EventType, string>> = {
   'craft.action.failed': 'Paid, and the craft action is impossible. The refund follows by itself.',
   'craft.action.expired': 'The payment of the craft action never landed and no longer can; nothing was taken.',
   'payment.settled': 'The money is on the chain.',
-  'payment.orphaned': 'Money arrived that no purchase claims. It goes back to its sender, or waits for an operator.',
+  'payment.held': 'Money arrived that no purchase claims. It goes back to its sender, or waits for an operator.',
   'refund.created': 'The full amount is about to go back to the payer.',
   'refund.completed': 'The full amount was sent back to the payer.',
   'report.recorded': 'A paid report of a transaction was recorded.',
@@ -110,7 +110,7 @@ export const deedSchema = z
   })
   .meta({ id: 'OperatorDeed', description: 'Something that was done by whoever runs the shop' })
 
-/** What `report.recorded` tells. All other events tell a purchase or an arrival as it is shown elsewhere. */
+/** What `report.recorded` tells. All other events tell a purchase or a transfer as it is shown elsewhere. */
 export const recordedReportSchema = z
   .object({
     reportId: z.string(),

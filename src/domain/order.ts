@@ -61,6 +61,8 @@ export type Refund = {
   readonly id: string
   readonly amount: bigint
   readonly to: Address
+  /** The payment's own name: what goes back under it can go back only once. */
+  readonly name: string
   readonly reason: string
   /** `automatic`, or the name the operator gave. */
   readonly by: string

@@ -1,4 +1,4 @@
-import type { Address, Hash } from '../base/address.ts'
+import type { Hash } from '../base/address.ts'
 import type { Landing, Send } from './journal.ts'
 
 /** A delivery or refund whose success was used, and that the chain may still take back. */
@@ -6,13 +6,6 @@ export type WatchedSend = Send & {
   readonly landing: Landing
   /** What its order, or the money that came without one, was worth. */
   readonly amount: bigint
-  readonly payer: Address
-  /** What paid for it, or brought what goes back. */
-  readonly paymentTx: Hash
-  /** Does the chain show what paid for it? `missing` may come back, `lost` cannot. */
-  readonly payment: 'shown' | 'missing' | 'lost'
-  /** The transaction that brought what goes back without an order; nobody but the chain knows whether it is still there. */
-  readonly arrivalTx: Hash | null
 }
 
 /** What is watched. `chain/watch.ts` uses it, `store/sends/watch.ts` implements it. */
@@ -22,8 +15,6 @@ export type SendWatch = {
   minedIn(chainId: number, blockHashes: readonly Hash[], limit: number): Promise<readonly WatchedSend[]>
   /** These blocks lie so deep that nothing in them has to be watched any more. */
   bury(chainId: number, blockHashes: readonly Hash[]): Promise<void>
-  /** It can never land, and what paid for it is lost: nothing is to be done for it until that is back. Then it is watched again. */
-  rest(send: Send): Promise<void>
   /** Another transaction has taken its place. */
   forget(send: Send): Promise<void>
 }
@@ -31,7 +22,7 @@ export type SendWatch = {
 /** A delivery or refund that an order counts on, and that the chain did not show when somebody looked. */
 export type MissingSend = {
   readonly kind: 'delivery_missing' | 'refund_missing'
-  /** The order, or the arrival whose money went back. */
+  /** The order, or the transfer that went back. */
   readonly orderId: string
   readonly transaction: Hash
   readonly amount: bigint

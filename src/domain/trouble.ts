@@ -9,7 +9,7 @@ export type TroubleKind = (typeof troubleKinds)[number]
 /** One thing that is wrong now. The same words in `about` mean the same thing, whoever says them. */
 export type Trouble = {
   readonly kind: TroubleKind
-  /** Which wallet, node, rail, surface, order or arrival. */
+  /** Which wallet, node, rail, surface, order or transfer. */
   readonly about: string
   /** What is wrong, and what to do. */
   readonly detail: string
@@ -30,7 +30,7 @@ export const troubleSchema = z
   .object({
     troubleId: z.string().describe('The same for the begin and the end of one trouble'),
     kind: z.enum(troubleKinds),
-    about: z.string().describe('Which wallet, node, protocol, family of goods, order or arrival'),
+    about: z.string().describe('Which wallet, node, protocol, family of goods, order or transfer'),
     detail: z.string().describe('What is wrong, and what to do'),
     since: z.iso.datetime(),
     until: z.iso.datetime().nullable().describe('Null while it lasts'),

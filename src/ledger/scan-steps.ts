@@ -1,4 +1,4 @@
-import type { Transfer } from '../domain/till.ts'
+import type { Transfer } from '../domain/receiving-account.ts'
 
 type ScanStep = { readonly fromBlock: bigint; readonly toBlock: bigint; readonly transfers: readonly Transfer[] }
 

@@ -4,7 +4,7 @@ import { keccak256 } from '../base/keccak.ts'
 import { moves } from '../chain/eip3009.ts'
 import { type Receipt, readReceipt } from '../chain/receipt.ts'
 import type { Rpc } from '../chain/rpc.ts'
-import type { Call, Send } from '../domain/journal.ts'
+import type { Send } from '../domain/journal.ts'
 import type { PaidOrder, RefundOutcome } from '../domain/rail.ts'
 import type { Sender } from './sender.ts'
 
@@ -93,21 +93,4 @@ export async function foundElsewhere(
       : waiting('The refund is on the chain, and not deep enough yet.', hash)
   }
   return waiting(UNSEEN)
-}
-
-/** What a call of ours was to pay back, read from its bytes; null when it pays nothing back. */
-export function refundIn({ to: token, data }: Call): Pick<RefundTransfer, 'token' | 'to' | 'amount'> | null {
-  const selector = data.slice(0, 10)
-  const place = PLACES[selector]
-  if (place === undefined) return null
-  const word = (index: number) => data.slice(10 + 64 * index, 74 + 64 * index)
-  return { token, to: `0x${word(place).slice(24)}`, amount: BigInt(`0x${word(place + 1)}`) }
-}
-
-const selectorOf = (signature: string) => toHex(keccak256(Buffer.from(signature)).subarray(0, 4))
-
-/** At which argument the receiver stands; the amount follows it. */
-const PLACES: Readonly<Record<string, number>> = {
-  [selectorOf('transferWithMemo(address,uint256,bytes32)')]: 0,
-  [selectorOf('transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)')]: 1,
 }

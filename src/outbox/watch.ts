@@ -1,4 +1,4 @@
-import type { Address, Hash } from '../base/address.ts'
+import type { Hash } from '../base/address.ts'
 import type { Log } from '../base/log.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import { blockTag } from '../chain/block-tag.ts'
@@ -9,14 +9,11 @@ import { isDeliveryStep } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { MissingSend, SendWatch, WatchedSend } from '../domain/send-watch.ts'
 import { landedWhileClosing } from './closing.ts'
-import { refundIn } from './refund.ts'
 import type { Sender, Sent } from './sender.ts'
 
 type WatchOptions = {
   readonly rpc: Rpc
   readonly watch: SendWatch
-  /** Where what goes back without an order had come. */
-  readonly payTo: Address
   /** Our keys on this chain, as configured now. */
   readonly senders: readonly Sender[]
   readonly lease: Lease
@@ -83,13 +80,8 @@ async function restore(options: WatchOptions, send: WatchedSend): Promise<Missin
   return { kind, orderId, transaction: landing.hash, amount, detail }
 }
 
-/** What paid for it may be gone as well. Then nothing is sent anew; the bytes that are out there may still land. */
 async function bringBack(options: WatchOptions, sender: Sender, send: WatchedSend): Promise<string> {
   const { watch } = options
-  if (!(await isPaid(options, send))) {
-    if (send.payment === 'lost') await watch.rest(send)
-    return 'Its payment is missing too; it is not sent again before that is back.'
-  }
   const { send: last, state } = await sentAgain(options, sender, send)
   if (state.state === 'pending') return 'It was sent again, and waits for the chain.'
   if (state.state === 'superseded' || !state.receipt.succeeded)
@@ -119,12 +111,4 @@ async function refuseIfInVain(rpc: Rpc, sender: Sender, { call }: WatchedSend): 
     if (!(error instanceof Reverted)) throw error
     throw new Problem('chain_unavailable', `The contract refuses it now: ${error.reason}.`)
   }
-}
-
-async function isPaid({ rpc, payTo }: WatchOptions, { payment, arrivalTx, call }: WatchedSend): Promise<boolean> {
-  if (arrivalTx === null) return payment === 'shown'
-  const back = refundIn(call)
-  if (!back) return false
-  const { token: asset, to: payer, amount } = back
-  return (await paidIn(rpc, arrivalTx, { asset, payTo, payer, amount })) !== null
 }

@@ -43,7 +43,7 @@ export async function readGauges(parts: GaugeParts): Promise<readonly Gauge[]> {
 }
 
 function orderGauges(figures: Figures, lagSeconds: number): readonly Gauge[] {
-  const { openOrders, unknownOutcomes, refundsOpen, orphanedPayments, missingSettlements } = figures
+  const { openOrders, unknownOutcomes, refundsOpen, unmatchedTransfers, missingPayments } = figures
   return [
     gauge(
       'sutler_orders_open',
@@ -62,14 +62,14 @@ function orderGauges(figures: Figures, lagSeconds: number): readonly Gauge[] {
     ),
     gauge('sutler_refunds_open', 'Refunds that have not reached the chain.', only(refundsOpen)),
     gauge(
-      'sutler_stray_arrivals',
+      'sutler_unmatched_transfers',
       'Money that came without a purchase, by state.',
-      orphanedPayments.map(({ state, count }) => ({ labels: { state }, value: count })),
+      unmatchedTransfers.map(({ state, count }) => ({ labels: { state }, value: count })),
     ),
     gauge(
-      'sutler_missing_settlements',
-      'Payments that the chain no longer shows, by state.',
-      missingSettlements.map(({ state, count }) => ({ labels: { state }, value: count })),
+      'sutler_missing_payments',
+      'Orders that count as paid, and whose payment the final blocks do not show.',
+      only(missingPayments),
     ),
     gauge('sutler_worker_lag_seconds', 'How long the oldest due order has waited for a worker.', only(lagSeconds)),
   ]

@@ -10,7 +10,7 @@ import { readFunnel } from '../store/funnel.ts'
 import { readShelfNames } from '../store/shelf-names.ts'
 import { readCurrencies } from '../store/shop-terms.ts'
 import { deliveryTimes, sumsByGood, sumsByRail, sumsByTime } from '../store/sums.ts'
-import { readReports } from '../store/tills/scan.ts'
+import { readReports } from '../store/transfers/accounts.ts'
 import { readKeptWallets } from '../store/wallets.ts'
 import type { DeskParts } from './desk-parts.ts'
 
@@ -26,7 +26,7 @@ export function moneyDeskRows(parts: DeskParts): readonly OperatorRoute[] {
       ...sums,
       byGood: (question) => sumsByGood(database, question),
       names: (things) => readShelfNames(database, things),
-      tills: () => readReports(database),
+      accounts: () => readReports(database),
       held: () => readHeld(database),
       liabilities: () => readLiabilities(database),
       wallets,

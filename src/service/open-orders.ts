@@ -32,11 +32,11 @@ const REMEDY =
 const REFUND_AT_LEAST = 1_000n
 
 /** The same for money that came without a purchase, or whose order was given up: only the rail that it came by can send it back. */
-export async function assertAllReturnable(database: Database, { tills }: ReconcileContext): Promise<void> {
-  const known = tills.map(({ id }) => id)
+export async function assertAllReturnable(database: Database, { accounts }: ReconcileContext): Promise<void> {
+  const known = accounts.map(({ id }) => id)
   const stranded = await strandedMoney(database, known, { refundAtLeast: REFUND_AT_LEAST })
   if (stranded.length === 0) return
-  const named = stranded.map(({ till, count, example }) => `${count} at ${till}, such as ${example}`)
+  const named = stranded.map(({ account, count, example }) => `${count} at ${account}, such as ${example}`)
   throw new Error(
     `payments without a purchase are not sent back yet, and this configuration could not: ${named.join('; ')}. ${REMEDY}`,
   )

@@ -13,7 +13,7 @@ import type { Shelf } from '../domain/catalog.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Offer, OfferKey } from '../domain/offer.ts'
 import type { RailName } from '../domain/rail.ts'
-import { sendBack } from '../ledger/send-back.ts'
+import { fateOf } from '../ledger/shown-payment.ts'
 import { accountsOf, addressFinder, type RailAccount } from '../rails/kind.ts'
 import type { Database } from '../store/db.ts'
 import { claim, enqueueLeased, extend, forget, release } from '../store/jobs.ts'
@@ -268,7 +268,7 @@ function createCheckout(
     meter: figures.meter,
     isBlocked: rules.isBlocked,
     isNeverServed: rules.isNeverServed,
-    sendBack: (rail, orphaned) => sendBack(operations.reconcileContext, rail, orphaned),
+    fateOf: (rail, transaction) => fateOf(operations.reconcileContext, rail, transaction),
     lookAtChain: createChainLook(operations.reconcileContext),
     paymentUrl: (rail, reference) => `${payments.hostOf(rail)}/payments/${reference}`,
     enterWaitingRoom: createWaitingRoom(limits.waitingMax),

@@ -16,8 +16,8 @@ import type { Checkout } from '../checkout/checkout.ts'
 import type { Config } from '../config/config.ts'
 import type { SurfaceName } from '../domain/good.ts'
 import type { Offer, OfferKey } from '../domain/offer.ts'
+import type { ReceivingAccount } from '../domain/receiving-account.ts'
 import type { Route } from '../domain/route.ts'
-import type { Till } from '../domain/till.ts'
 import type { ReconcileContext } from '../ledger/reconcile-context.ts'
 import { type Reconciler, startReconciler } from '../ledger/reconciler.ts'
 import { createStoreGate, type StoreGate } from '../ledger/store-gate.ts'
@@ -42,10 +42,10 @@ import { createJanitor, type Janitor } from './janitor.ts'
 import { createLookout, type Lookout } from './lookout.ts'
 import { operatorRoutes } from './operator-routes.ts'
 import { type OpenRail, sellingRails } from './rails.ts'
+import { createReceivingAccounts } from './receiving-accounts.ts'
 import type { ReplicaVoice } from './replica.ts'
 import { countSends, type RoleSigner } from './signers.ts'
 import type { Tally } from './tally.ts'
-import { createTills } from './tills.ts'
 import { readWallets } from './wallets.ts'
 
 type OperationsParts = {
@@ -108,14 +108,14 @@ export function createOperations(parts: OperationsParts): Operations {
   const { config, database, signers, rails, open, meter, clock, random, log, waypoint } = parts
   const { operations } = config
   const { resolve = systemResolve, exchange } = parts
-  const tills = createTills({ ...parts, secondOpinionFrom: operations.secondOpinionFrom })
-  const reconcileContext = reconcileContextOf(parts, tills)
+  const receiving = createReceivingAccounts(parts)
+  const reconcileContext = reconcileContextOf(parts, receiving)
   const gate = storeGateOf(parts)
   const policy = { allowLoopback: operations.webhookLoopback }
   const post = parts.post ?? createPost({ clock, resolve, policy })
   const hooked = { db: database, random, clock, resolve, policy, post }
   const webhooks = createWebhooks({ ...hooked, onChanged: () => worker?.lookAround() })
-  const wallets = () => readWallets(signers, tills, operations)
+  const wallets = () => readWallets(signers, receiving, operations)
   const chains = [...new Map(signers.map(({ rpc, head }) => [rpc, { rpc, head }])).values()]
   const remote = signers.filter(({ isRemote }) => isRemote)
   const sold = [...parts.offers.values()].filter(({ rail }) => sellingRails(rails).includes(rail))
@@ -199,20 +199,18 @@ function healthRails({ accounts, rails, chainOf }: OperationsParts): readonly He
     })
 }
 
-function reconcileContextOf(parts: OperationsParts, tills: readonly Till[]): ReconcileContext {
+function reconcileContextOf(parts: OperationsParts, accounts: readonly ReceivingAccount[]): ReconcileContext {
   const { config, database, clock, random, log, rules } = parts
   const { operations, limits } = config
   return {
     db: database,
-    tills,
+    accounts,
     clock,
     random,
     log,
     policy: {
-      challengeTtlMs: limits.challengeTtlMs,
-      orphanAfterSeconds: operations.orphanAfterSeconds,
-      refundAfterSeconds: operations.orphanRefundSeconds,
-      refundsOrphans: operations.orphans === 'refund',
+      returnAfterSeconds: operations.returnAfterSeconds,
+      returnsUnmatched: operations.unmatched === 'return',
       refundsPerDay: limits.refundsPerDay,
       receiverRefundPercent: limits.receiverRefundPercent,
     },

@@ -4,7 +4,7 @@ import { type OperatorRoute, operator } from '../api/operator/route.ts'
 import { operatorRows } from '../api/operator/rows.ts'
 import { once } from '../base/once.ts'
 import type { Checkout } from '../checkout/checkout.ts'
-import { reconcile, type TillReport } from '../ledger/reconcile.ts'
+import { type AccountReport, reconcile } from '../ledger/reconcile.ts'
 import { type Deed, recordDeed } from '../store/deeds.ts'
 import { createPlayers } from '../store/game/players.ts'
 import type { DeskParts } from './desk-parts.ts'
@@ -53,7 +53,7 @@ export function operatorRoutes(parts: DeskParts, checkout: Checkout): readonly O
   return routes
 }
 
-function reconciled(reports: readonly TillReport[]): Deed {
-  const after = Object.fromEntries(reports.map(({ till, difference }) => [till, difference.toString()]))
-  return { deed: 'books.compared', about: { kind: 'books', id: 'tills' }, before: null, after }
+function reconciled(reports: readonly AccountReport[]): Deed {
+  const after = Object.fromEntries(reports.map(({ account, difference }) => [account, difference.toString()]))
+  return { deed: 'books.compared', about: { kind: 'books', id: 'receiving accounts' }, before: null, after }
 }

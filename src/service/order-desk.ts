@@ -1,10 +1,10 @@
-import { arrivalRows } from '../api/operator/arrival-rows.ts'
 import { attentionRows } from '../api/operator/attention-rows.ts'
 import type { OrderListing } from '../api/operator/order-query.ts'
 import { orderRows } from '../api/operator/order-rows.ts'
 import type { ExplorerLink } from '../api/operator/order-timeline.ts'
 import type { OperatorRoute } from '../api/operator/route.ts'
 import { searchRows } from '../api/operator/search-rows.ts'
+import { transferRows } from '../api/operator/transfer-rows.ts'
 import { paymentStatus } from '../api/shop/purchase-status.ts'
 import type { Hash } from '../base/address.ts'
 import { isoTime } from '../base/clock.ts'
@@ -29,7 +29,7 @@ import { addNote } from '../store/orders/notes.ts'
 import { readTimeline } from '../store/orders/timeline.ts'
 import { searchShelf } from '../store/shelf-names.ts'
 import { readCurrencies } from '../store/shop-terms.ts'
-import { arrivalsBy, arrivalsFrom, listFound } from '../store/tills/arrival-list.ts'
+import { listTransfers, transfersBy, transfersFrom } from '../store/transfers/list.ts'
 import { listEndpoints } from '../store/webhooks/endpoints.ts'
 import type { DeskParts } from './desk-parts.ts'
 import type { RefundDesk } from './refund-desk.ts'
@@ -50,18 +50,18 @@ export function orderDeskRows(parts: DeskParts, checkout: Checkout, refunds: Ref
     ...searchRows({
       ...listing,
       ordersBy: checkout.orders.byReference,
-      arrivalsBy: (reference) => arrivalsBy(database, reference),
-      arrivalsFrom: (sender, limit) => arrivalsFrom(database, sender, limit),
+      transfersBy: (reference) => transfersBy(database, reference),
+      transfersFrom: (sender, limit) => transfersFrom(database, sender, limit),
       players: async (text, limit) => (config.game.backend.kind === 'embedded' ? players.search(text, limit) : []),
       webhooks: () => listEndpoints(database),
       shelf: (text, limit) => searchShelf(database, text, limit),
       onChain: (transaction) => onChain(reconcileContext, transaction),
     }),
-    ...arrivalRows({
+    ...transferRows({
       now: clock.now,
-      listArrivals: (filter) => listFound(database, filter),
-      arrivalsBy: (reference) => arrivalsBy(database, reference),
-      decide: refunds.decideArrival,
+      listTransfers: (filter) => listTransfers(database, filter),
+      transfersBy: (reference) => transfersBy(database, reference),
+      decide: refunds.decideTransfer,
     }),
     ...orderRows({
       ...listing,
@@ -127,12 +127,12 @@ async function noteOrder(
 }
 
 /** Asked of the chains themselves: a payment may have reached us a moment ago, and be recorded nowhere yet. */
-async function onChain({ tills, clock }: ReconcileContext, transaction: string): Promise<JsonObject | null> {
-  for (const till of tills) {
-    const [transfer] = await till.transfersOf(transaction as Hash).catch(() => [])
+async function onChain({ accounts, clock }: ReconcileContext, transaction: string): Promise<JsonObject | null> {
+  for (const account of accounts) {
+    const [transfer] = await account.transfersOf(transaction as Hash).catch(() => [])
     if (!transfer) continue
     const { sender, amount, blockNumber } = transfer
-    const { rail, payTo } = till
+    const { rail, payTo } = account
     return {
       protocol: rail.name,
       network: rail.network,

@@ -1,30 +1,30 @@
-import type { DecidedArrival } from '../api/operator/arrival-rows.ts'
 import type { DecidedDelivery, Decision } from '../api/operator/order-rows.ts'
 import type { AskedRefund } from '../api/operator/rows.ts'
+import type { DecidedTransfer } from '../api/operator/transfer-rows.ts'
 import type { JsonObject } from '../base/json.ts'
 import { formatUsd, usd } from '../base/money.ts'
 import { Problem } from '../base/problem.ts'
 import { toldBy } from '../checkout/advance.ts'
 import type { Checkout } from '../checkout/checkout.ts'
 import { type RefundFacts, refundObjection, refundOrder } from '../checkout/refund.ts'
+import { isOpen, presentTransfer } from '../domain/booked-transfer.ts'
 import { viewOf } from '../domain/offer.ts'
 import type { Order } from '../domain/order.ts'
-import { presentArrival } from '../domain/till.ts'
-import { decideArrival } from '../ledger/arrival-decision.ts'
+import { decideTransfer } from '../ledger/decision.ts'
 import type { Alongside } from '../store/db.ts'
 import { type Deed, type Doer, recordDeeds } from '../store/deeds.ts'
 import { createGameCalls, type GameVerdict } from '../store/game/calls.ts'
 import { hurry } from '../store/jobs.ts'
 import type { Approval } from '../store/people/approvals.ts'
 import { readCurrencies } from '../store/shop-terms.ts'
-import { findArrival } from '../store/tills/arrivals.ts'
+import { findTransfer } from '../store/transfers/transfers.ts'
 import type { DeskParts } from './desk-parts.ts'
 import { guardRefund } from './refund-guard.ts'
 
 /** All by which an operator's word moves money. Each is written with what it changes, and each passes the same guard. */
 export type RefundDesk = {
   refund(orderId: string, asked: AskedRefund): Promise<Order>
-  decideArrival(id: string, decided: DecidedArrival): Promise<JsonObject>
+  decideTransfer(id: string, decided: DecidedTransfer): Promise<JsonObject>
   decideDelivery(order: Order, decided: DecidedDelivery): Promise<Decision>
   /** Why a delivery cannot be decided about; null: it can. */
   decideObjection(order: Order): Promise<string | null>
@@ -41,7 +41,7 @@ export function createRefundDesk(parts: DeskParts, checkout: Checkout): RefundDe
   const desk = { parts, checkout }
   return {
     refund: (orderId, asked) => refundByOperator(desk, orderId, asked),
-    decideArrival: (id, decided) => decideOnArrival(desk, id, decided),
+    decideTransfer: (id, decided) => decideOnTransfer(desk, id, decided),
     decideDelivery: (order, decided) => decideDelivery(desk, order, decided),
     decideObjection: (order) => decideObjection(desk, order),
     approve: (doer, approval) => approve(desk, doer, approval),
@@ -59,8 +59,8 @@ async function approve(desk: Desk, doer: Doer, approval: Approval): Promise<Json
       const told = toldBy(desk.checkout, order)
       return told.present(viewOf(told, order))
     }
-    case 'arrival.refund':
-      return decideOnArrival(desk, about, { decision: 'refund', reason, doer, finish: 'now', approval })
+    case 'transfer.refund':
+      return decideOnTransfer(desk, about, { decision: 'refund', reason, doer, finish: 'now', approval })
     case 'order.decide': {
       const order = await desk.checkout.orders.byId(about)
       const outcome = request.outcome as GameVerdict
@@ -92,33 +92,38 @@ async function refundByOperator(
   return refundOrder(checkout, orderId, { ...request, alongside })
 }
 
-async function decideOnArrival(
+async function decideOnTransfer(
   { parts }: Desk,
   id: string,
-  { decision, reason, doer, finish, approval }: Approved<DecidedArrival>,
+  { decision, reason, doer, finish, approval }: Approved<DecidedTransfer>,
 ): Promise<JsonObject> {
-  const about = { kind: 'arrival', id }
+  const about = { kind: 'transfer', id }
   const said = reason ?? undefined
   const decided = { decision, by: byBoth(doer, approval), finish }
   const alongside =
     decision === 'keep'
-      ? recorded(doer, { deed: 'arrival.kept', about, before: null, after: null, reason: said })
-      : await guardArrival(parts, doer, id, { reason: said, approval })
-  const { arrival, till } = await decideArrival(parts.reconcileContext, id, { ...decided, alongside })
-  return presentArrival(arrival, till)
+      ? recorded(doer, { deed: 'transfer.kept', about, before: null, after: null, reason: said })
+      : await guardTransfer(parts, doer, id, { reason: said, approval })
+  const { transfer, account } = await decideTransfer(parts.reconcileContext, id, { ...decided, alongside })
+  return presentTransfer(transfer, account)
 }
 
 type Said = { readonly reason: string | undefined; readonly approval: Approval | undefined }
 
-async function guardArrival(parts: DeskParts, doer: Doer, id: string, { reason, approval }: Said): Promise<Alongside> {
-  const arrival = await findArrival(parts.database, id)
-  if (!arrival || !['held', 'orphaned', 'dust'].includes(arrival.state)) return unguarded
-  const { amount, sender: to, till, state } = arrival
-  const [network = '', asset = ''] = till.split('/')
+async function guardTransfer(parts: DeskParts, doer: Doer, id: string, { reason, approval }: Said): Promise<Alongside> {
+  const transfer = await findTransfer(parts.database, id)
+  if (!transfer || !isOpen(transfer)) return unguarded
+  const { amount, sender: to, account, state } = transfer
+  const [network = '', asset = ''] = account.split('/')
   const currency = (await readCurrencies(parts.database))(network, asset)
   const after = { amount: formatUsd(usd(amount)), to, network }
-  const deed = { deed: 'arrival.refunded', about: { kind: 'arrival', id }, before: { state }, after, reason }
-  const wish = { kind: 'arrival.refund', about: id, amount, request: { reason: reason ?? null, to, currency } } as const
+  const deed = { deed: 'transfer.refunded', about: { kind: 'transfer', id }, before: { state }, after, reason }
+  const wish = {
+    kind: 'transfer.refund',
+    about: id,
+    amount,
+    request: { reason: reason ?? null, to, currency },
+  } as const
   return guardRefund(parts, doer, wish, { deed, approval })
 }
 

@@ -46,7 +46,7 @@ export async function guardRefund(
 const NEEDED: Readonly<Record<Approval['kind'], Role>> = {
   'order.refund': 'support',
   'order.decide': 'support',
-  'arrival.refund': 'admin',
+  'transfer.refund': 'admin',
 }
 
 /** Support spends from a budget; an admin's word needs none. */

@@ -24,10 +24,8 @@ export type NeedKind =
   | 'refund_stuck'
   /** A refund that waits for a person's word. */
   | 'refund_held'
-  /** The chain dropped its payment for good. */
-  | 'lost'
-  /** The chain does not show its payment now. */
-  | 'reconcile_difference'
+  /** The final blocks of the chain do not show its payment. */
+  | 'payment_missing'
   /** Money without a purchase. */
   | 'held'
   | 'webhook_dead'
@@ -36,7 +34,7 @@ export type NeedKind =
 /** Something that waits for a person, or soon will. */
 export type Need = {
   readonly kind: NeedKind
-  /** The order, the arrival or the endpoint. */
+  /** The order, the transfer or the endpoint. */
   readonly about: string
   readonly since: number
   /** Null: it is about no order. */
@@ -94,19 +92,17 @@ const NEEDED = statement<Row>(`
    order by o.created_at
    limit ${EACH_MAX})
   union all
-  (select case m.state when 'lost' then 'lost' else 'reconcile_difference' end,
-          m.order_id, m.updated_at, o.status, m.detail, o.amount, o.network, o.asset
-   from missing_settlements m
-   join orders o on o.id = m.order_id
-   where (m.state = 'lost' and m.updated_at > ${ago(NEWS_SECONDS)})
-      or m.state = 'open'
-   order by m.updated_at
+  (select 'payment_missing', o.id, o.settled_at, o.status, null, o.amount, o.network, o.asset
+   from receiving_accounts a
+   cross join unnest(a.missing) as missing (order_id)
+   join orders o on o.id = missing.order_id
+   order by o.settled_at
    limit ${EACH_MAX})
   union all
-  (select 'held', a.id, a.found_at, null, a.reason, a.amount, split_part(a.till, '/', 1), split_part(a.till, '/', 2)
-   from arrivals a
-   where a.state = 'held'
-   order by a.found_at
+  (select 'held', t.id, t.found_at, null, t.reason, t.amount, split_part(t.account, '/', 1), split_part(t.account, '/', 2)
+   from transfers t
+   where t.state = 'held'
+   order by t.found_at
    limit ${EACH_MAX})
   union all
   (select 'webhook_dead', w.id,
@@ -142,8 +138,8 @@ export async function readNeeds(queryable: Queryable, now: number): Promise<read
   }))
 }
 
-/** What is told of each as an event; a payment that may come back by itself is told when it is lost. */
-function wordsOf({ kind, about, status }: Need): string | null {
+/** What is told of each as an event. */
+function wordsOf({ kind, about, status }: Need): string {
   switch (kind) {
     case 'stuck':
     case 'refund_stuck':
@@ -153,16 +149,14 @@ function wordsOf({ kind, about, status }: Need): string | null {
         : `Order ${about} is paid and has been ${status} for more than ${STUCK_SECONDS / 60} minutes: sutler orders show ${about}`
     case 'in_doubt':
       return `The game cannot say whether it delivered order ${about}: find out, then sutler orders decide ${about}`
-    case 'lost':
-      return `The chain dropped the payment of order ${about}, and it can never land again: sutler orders show ${about}`
+    case 'payment_missing':
+      return `The final blocks of the chain do not show the payment of order ${about}: sutler orders show ${about}`
     case 'held':
-      return `Money without a purchase waits for a decision: sutler arrivals show ${about}`
+      return `Money without a purchase waits for a decision: sutler transfers show ${about}`
     case 'webhook_dead':
       return `Messages to webhook ${about} were given up: mend the receiver, then sutler webhooks replay ${about}`
     case 'webhook_disabled':
       return `The receiver of webhook ${about} says that it is gone: mend it, then sutler webhooks enable ${about}`
-    case 'reconcile_difference':
-      return null
   }
 }
 
@@ -170,8 +164,7 @@ function wordsOf({ kind, about, status }: Need): string | null {
 export async function readAttention(queryable: Queryable, now: number): Promise<readonly Trouble[]> {
   const byName = new Map<string, Trouble>()
   for (const need of await readNeeds(queryable, now)) {
-    const detail = wordsOf(need)
-    if (detail !== null) byName.set(need.about, { kind: 'attention', about: need.about, detail })
+    byName.set(need.about, { kind: 'attention', about: need.about, detail: wordsOf(need) })
   }
   return [...byName.values()]
 }
@@ -179,11 +172,11 @@ export async function readAttention(queryable: Queryable, now: number): Promise<
 type HeldSum = { readonly network: string; readonly asset: string; readonly count: number; readonly amount: bigint }
 
 const HELD = statement<{ network: string; asset: string; count: number; amount: string }>(`
-  select split_part(till, '/', 1) as network, split_part(till, '/', 2) as asset, count(*)::int as count, sum(amount) as amount
-  from arrivals
+  select split_part(account, '/', 1) as network, split_part(account, '/', 2) as asset, count(*)::int as count, sum(amount) as amount
+  from transfers
   where state = 'held'
-  group by till
-  order by till`)
+  group by account
+  order by account`)
 
 /** All money that waits for a person, by what it is. */
 export async function readHeld(queryable: Queryable): Promise<readonly HeldSum[]> {

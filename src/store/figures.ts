@@ -1,5 +1,5 @@
+import type { TransferState } from '../domain/booked-transfer.ts'
 import type { OrderStatus } from '../domain/order.ts'
-import type { ArrivalState } from '../domain/till.ts'
 import type { TroubleKind } from '../domain/trouble.ts'
 import type { Queryable } from './db.ts'
 import { IS_LIABILITY } from './orders/exposure.ts'
@@ -20,8 +20,9 @@ export type Figures = {
   readonly liabilities: readonly Liability[]
   /** Troubles that have not ended, by kind. */
   readonly troubles: readonly { readonly kind: TroubleKind; readonly count: number }[]
-  readonly orphanedPayments: readonly { readonly state: ArrivalState; readonly count: number }[]
-  readonly missingSettlements: readonly { readonly state: string; readonly count: number }[]
+  readonly unmatchedTransfers: readonly { readonly state: TransferState; readonly count: number }[]
+  /** Orders that count as paid, and whose payment the final blocks do not show. */
+  readonly missingPayments: number
 }
 
 const OPEN_ORDERS = statement<{ status: OrderStatus; count: number; oldest: number; doubtful: number }>(`
@@ -55,25 +56,22 @@ export async function readLiabilities(queryable: Queryable): Promise<readonly Li
   return rows.map(({ amount, ...owed }) => ({ ...owed, amount: BigInt(amount) }))
 }
 
-const ARRIVALS = statement<{ state: ArrivalState; count: number }>(`
+const TRANSFERS = statement<{ state: TransferState; count: number }>(`
   select state, count(*)::int as count
-  from arrivals
-  where state in ('unclaimed', 'orphaned', 'held', 'refunding')
+  from transfers
+  where state in ('unmatched', 'held')
   group by state
   order by state`)
 
-const MISSING = statement<{ state: string; count: number }>(`
-  select state, count(*)::int as count
-  from missing_settlements
-  where state <> 'landed'
-  group by state
-  order by state`)
+const MISSING = statement<{ count: number }>(`
+  select coalesce(sum(cardinality(missing)), 0)::int as count
+  from receiving_accounts`)
 
 export async function readFigures(queryable: Queryable): Promise<Figures> {
-  const [orders, refunds, arrivals, missing, owed, troubles] = await Promise.all([
+  const [orders, refunds, transfers, missing, owed, troubles] = await Promise.all([
     queryable.query(OPEN_ORDERS),
     queryable.query(REFUNDS),
-    queryable.query(ARRIVALS),
+    queryable.query(TRANSFERS),
     queryable.query(MISSING),
     readLiabilities(queryable),
     countTroubles(queryable),
@@ -82,8 +80,8 @@ export async function readFigures(queryable: Queryable): Promise<Figures> {
     openOrders: orders.rows.map(({ status, count, oldest }) => ({ status, count, oldestSeconds: oldest })),
     unknownOutcomes: orders.rows.reduce((sum, { doubtful }) => sum + doubtful, 0),
     refundsOpen: refunds.rows[0]!.count,
-    orphanedPayments: arrivals.rows,
-    missingSettlements: missing.rows,
+    unmatchedTransfers: transfers.rows,
+    missingPayments: missing.rows[0]!.count,
     liabilities: owed,
     troubles,
   }

@@ -32,26 +32,19 @@ const TODAY = statement<{ amount: string; landed: string }>(`
     and r.created_at > now() - interval '1 day'
     and o.failure -> 'byBuyer' is null`)
 
-// Money without a purchase is sent by whoever likes to.
+// Anybody can send money without a purchase.
 const BY_BUYERS = statement<{ amount: string; landed: string }>(`
-  select coalesce(sum(amount), 0) as amount, coalesce(sum(amount) filter (where has_landed), 0) as landed
-  from (
-    select r.amount, r.completed_at is not null as has_landed
-    from refunds r
-    join orders o on o.id = r.order_id
-    where r.requested_by = '${AUTOMATIC}'
-      and r.created_at > now() - interval '1 day'
-      and o.failure -> 'byBuyer' is not null
-      and o.network = $1
-      and lower(o.asset) = lower($2)
-    union all
-    select amount, state = 'refunded'
-    from arrivals
-    where state in ('refunding', 'refunded')
-      and decided_by = '${AUTOMATIC}'
-      and updated_at > now() - interval '1 day'
-      and starts_with(till, lower($1 || '/' || $2 || '/'))
-  ) as returned`)
+  select coalesce(sum(r.amount), 0) as amount,
+         coalesce(sum(r.amount) filter (where r.completed_at is not null), 0) as landed
+  from refunds r
+  left join orders o on o.id = r.order_id
+  left join transfers t on t.id = r.transfer_id
+  where r.requested_by = '${AUTOMATIC}'
+    and r.created_at > now() - interval '1 day'
+    and (starts_with(t.account, lower($1 || '/' || $2 || '/'))
+      or (o.failure -> 'byBuyer' is not null
+        and o.network = $1
+        and lower(o.asset) = lower($2)))`)
 
 const TO_PAYER = statement<{ refunds: number }>(`
   select ${refundsToday('$1')} as refunds`)

@@ -2,7 +2,7 @@ import type { ProblemCode } from '../base/problem.ts'
 import type { Queryable } from './db.ts'
 import { statement } from './statement.ts'
 
-/** A name that an order or arrival takes is no longer that of a refusal. */
+/** A name that an order or transfer takes is no longer that of a refusal. */
 export const NOT_REFUSED = 'refusal = null, refused_for = null, refused_at = null'
 
 /** No honest payer shows one payment for so many requests. */

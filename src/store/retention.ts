@@ -20,9 +20,8 @@ const UNPAID = statement<Gone>(`
     where o.status = 'expired'
       and o.updated_at < $1
       and o.expires_at < $1
-      and not exists (select from arrivals a where a.order_id = o.id and a.state = 'matched')
-      and not exists (select from arrivals a where a.order_id = o.id and a.state <> 'matched')
-      and not exists (select from missing_settlements m where m.order_id = o.id)
+      and not exists (select from transfers t where t.order_id = o.id and t.state = 'matched')
+      and not exists (select from transfers t where t.order_id = o.id and t.state <> 'matched')
       and not exists (select from refunds r where r.order_id = o.id)
       and not exists (select from jobs j where j.kind = 'order' and j.key = o.id)
     order by o.updated_at
@@ -84,7 +83,7 @@ const SENDS = statement<Gone>(`
     where s.created_at < $1
       and (s.landed_block is null or s.buried)
       and not exists (select from jobs j where j.key = s.order_id)
-      and not exists (select from arrivals a where a.id = s.order_id and a.state = 'refunding')
+      and not exists (select from refunds r where r.transfer_id = s.order_id and r.completed_at is null)
       and (s.nonce_key <> '' or exists (
         select
         from sends n
@@ -105,32 +104,38 @@ const SENDS = statement<Gone>(`
 
 // All transfers of a transaction go together: what is left of one could be taken for the payment of its order. The books must have been
 // kept since, for what they never looked at is not known to be there.
-const ARRIVALS = statement<Gone>(`
+const TRANSFERS = statement<Gone>(`
   with due as (
-    select distinct d.till, d.transaction
+    select distinct d.account, d.transaction
     from (
-      select a.till, a.transaction
-      from arrivals a
-      join tills t on t.id = a.till
-      where a.state in ('matched', 'own', 'dust', 'kept', 'refunded')
-        and a.updated_at < $1
-        and a.found_at < t.alive_at - interval '1 hour'
-      order by a.updated_at
+      select t.account, t.transaction
+      from transfers t
+      join receiving_accounts a on a.id = t.account
+      where t.state in ('matched', 'kept', 'returned')
+        and t.updated_at < $1
+        and t.found_at < a.read_until - interval '1 hour'
+      order by t.updated_at
       limit ${STEP_ROWS}
     ) as d
     where not exists (
       select
-      from arrivals b
-      where b.till = d.till
+      from transfers b
+      left join refunds r on r.transfer_id = b.id
+      where b.account = d.account
         and b.transaction = d.transaction
         and (b.updated_at >= $1
-          or b.state not in ('matched', 'own', 'dust', 'kept', 'refunded')))
+          or b.state in ('unmatched', 'held')
+          or (b.state = 'returned' and r.completed_at is null)))
   ), deleted as (
-    delete from arrivals a
+    delete from transfers t
     using due
-    where a.till = due.till
-      and a.transaction = due.transaction
-    returning a.id
+    where t.account = due.account
+      and t.transaction = due.transaction
+    returning t.id
+  ), unpaid as (
+    delete from refunds r
+    using deleted
+    where r.transfer_id = deleted.id
   )
   select count(*)::int as gone
   from deleted`)
@@ -156,7 +161,7 @@ const STEPS = {
   unpaid: UNPAID,
   events: EVENTS,
   sends: SENDS,
-  arrivals: ARRIVALS,
+  transfers: TRANSFERS,
   troubles: olderRows('troubles', 'ended_at'),
   funnel: olderRows('funnel_counts', 'at'),
 }

@@ -135,7 +135,7 @@ export async function judgeAll(world: BadWorld, purchases: readonly Purchase[]):
 
 /** Money that waits for a person. */
 export async function heldMoney({ store }: BadWorld): Promise<number> {
-  return (await store.db.query(`select from arrivals where state = 'held'`)).rowCount ?? 0
+  return (await store.db.query(`select from transfers where state = 'held'`)).rowCount ?? 0
 }
 
 /** No trouble is open but what waits for a person. */

@@ -256,7 +256,7 @@ const shopFaults: readonly BadFault[] = [
         encodeFunctionData({ abi: transfer, args: [payTo, 500_000n] }),
       )
     },
-    hears: /event payment\.orphaned/,
+    hears: /money came without a purchase/,
     mending: `${BY_ITSELF}: it goes back`,
     mend: nobody,
   },

@@ -6,7 +6,7 @@ export type Told = { readonly at: number; readonly words: string }
 
 const LOOK_MS = 200
 /** Every purchase has its own; these tell that something begins. */
-const TELLING = /\.(down|paused|low|needed)$|^payment\.orphaned$/
+const TELLING = /\.(down|paused|low|needed)$|^payment\.held$/
 /** Said of single orders, whatever goes wrong; and of servers that do not sync, as those of tests. */
 const USUAL = /order|lease|reconciliation|webhook|clock|idle database|power cut/
 

@@ -66,8 +66,7 @@ export async function startBadWorld(): Promise<BadWorld> {
       SUTLER_GAME_BACKEND: studio.url,
       SUTLER_GAME_BACKEND_SECRET: studio.secret.reveal(),
       SUTLER_RECONCILE_SECONDS: '5',
-      SUTLER_ORPHAN_AFTER_SECONDS: '5',
-      SUTLER_ORPHAN_REFUND_SECONDS: '5',
+      SUTLER_RETURN_AFTER_SECONDS: '5',
     },
   }
   const replicas = await Promise.all([1, 2].map((n) => replicaIn(join(folder, `replica-${n}.log`), cluster, order)))

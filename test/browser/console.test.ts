@@ -148,7 +148,7 @@ describe('the operator’s console', { skip: chromium.skip }, () => {
     ['/operator/money', 'Float against liabilities'],
     ['/operator/funnel', 'From price to goods'],
     ['/operator/wallets', 'Treasury'],
-    ['/operator/arrivals?state=all', 'Arrivals'],
+    ['/operator/transfers?state=all', 'Arrivals'],
     ['/operator/live', 'Delivered'],
     ['/operator/webhooks', 'Nobody is told of events'],
     ['/operator/system', 'Replicas'],
@@ -285,7 +285,7 @@ describe('the operator’s console', { skip: chromium.skip }, () => {
 
   test('money without an order is decided with a reason', async () => {
     const { page } = mara
-    await mara.move('/operator/arrivals?state=all')
+    await mara.move('/operator/transfers?state=all')
     await page.locator('tbody tr').first().getByRole('checkbox').click()
     await page.getByRole('button', { name: 'Decide about 1…', exact: true }).click()
     const dialog = page.getByRole('dialog')

@@ -106,6 +106,7 @@ for (const engine of engines) {
       id: '',
       amount: 500n,
       to: ADDRESS,
+      name: '',
       reason: 'test',
       by: 'test',
       key: null,

@@ -211,21 +211,6 @@ test('a stolen hash that is visible buys nothing, and its payer still buys with 
   assert.equal((await show(lotFor(victim), credential)).status, 200)
 })
 
-test('a stolen hash that is shown while its challenge may live does not hasten its way back', async () => {
-  verifies('D14.5')
-  const [victim, thief] = [await mppWallet(shop), await mppWallet(shop)]
-  const { hash, credential } = await push(victim, await ask(lotFor(victim)))
-  const stolen = credentialOf(await ask(lotFor(thief)), { type: 'hash', hash })
-  const showLater = await inAnotherProcess(60_000)
-  assert.deepEqual(await verdict(await showLater(lotFor(thief), stolen)), [409, 'payment_returned'])
-  const { rows } = await shop.store.db.query(
-    `select from arrivals where transaction = $1 and due_at > now() + interval '3 minutes'`,
-    [hash],
-  )
-  assert.equal(rows.length, 1)
-  assert.equal((await show(lotFor(victim), credential)).status, 200)
-})
-
 test('a claimed but unproved sender blocks neither the purchases nor the keys of the wallet it names', async () => {
   const victim = await fundedWallet(shop)
   const body = lotFor(victim)

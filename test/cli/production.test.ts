@@ -123,9 +123,9 @@ test('two replicas by configuration alone: what one sells, the other shows and g
   const mara = { SUTLER_TOKEN_FILE: file }
   const { status } = await asked<{ status: string }>(refund, { ...second!.env, ...mara })
   assert.equal(status, 'refunded')
-  const { tills } = await asked<{ tills: { difference: string }[] }>(['reconcile'], { ...first!.env, ...mara })
+  const { accounts } = await asked<{ accounts: { difference: string }[] }>(['reconcile'], { ...first!.env, ...mara })
   assert.deepEqual(
-    tills.map(({ difference }) => difference),
+    accounts.map(({ difference }) => difference),
     ['0', '0'],
   )
   assert.equal((await fetch(`${second!.url}/sandbox`)).status, 404, 'nothing of the sandbox is here')

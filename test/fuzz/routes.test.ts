@@ -223,7 +223,7 @@ function isPage({ headers, body }: RawAnswer): boolean {
 function mayBe({ path, route }: Target, contentType: string | undefined): boolean {
   if (path === '/metrics') return contentType === 'text/plain; version=0.0.4; charset=utf-8'
   if (
-    /^\/operator\/(orders|money|audit|arrivals|players|webhooks\/[^/]+\/deliveries)$/.test(path) &&
+    /^\/operator\/(orders|money|audit|transfers|players|webhooks\/[^/]+\/deliveries)$/.test(path) &&
     contentType === 'text/csv; charset=utf-8'
   )
     return true

@@ -97,14 +97,14 @@ describe('the books of the desk', () => {
 
   test('the difference to the chain is told with its block and its time', async () => {
     await ask('/operator/reconcile', post({}))
-    const { tills, held, liabilities } = await ask<{ tills: Json[]; held: Json[]; liabilities: Json[] }>(
+    const { accounts, held, liabilities } = await ask<{ accounts: Json[]; held: Json[]; liabilities: Json[] }>(
       '/operator/money',
     )
-    assert.deepEqual(tills.map(({ difference, currency }) => [difference, currency]).sort(), [
+    assert.deepEqual(accounts.map(({ difference, currency }) => [difference, currency]).sort(), [
       ['0.00', 'USDC'],
       ['0.00', 'pathUSD'],
     ])
-    for (const { asOfBlock, at } of tills) assert.ok(Number(asOfBlock) > 0 && Date.parse(String(at)) > 0)
+    for (const { asOfBlock, at } of accounts) assert.ok(Number(asOfBlock) > 0 && Date.parse(String(at)) > 0)
     assert.deepEqual([held, liabilities], [[], []])
   })
 

@@ -234,7 +234,7 @@ describe('the desk', () => {
 
   test('what needs a person is told with its sum, and many are decided with one word', async () => {
     assert.deepEqual((await ask<{ items: Json[] }>('/operator/attention')).items, [])
-    const { till } = await orphanedPayments(3)
+    const { account } = await unmatchedTransfers(3)
     const { items } = await ask<{ items: Json[] }>('/operator/attention')
     assert.equal(items.length, 1)
     const { kind, severity, count, amount, currency, actions, role } = items[0]!
@@ -242,31 +242,30 @@ describe('the desk', () => {
       [kind, severity, count, amount, currency, actions, role],
       ['held', 'act', 3, '3.75', 'USDC', ['decide'], 'admin'],
     )
-    const { arrivals } = await ask<{ arrivals: { arrivalId: string }[] }>('/operator/arrivals?state=held')
-    const ids = [...arrivals.map(({ arrivalId }) => arrivalId), 'arr_none']
+    const { transfers } = await ask<{ transfers: { transferId: string }[] }>('/operator/transfers?state=held')
+    const ids = [...transfers.map(({ transferId }) => transferId), 'trf_none']
     const { results } = await ask<{ results: Json[] }>(
-      '/operator/arrivals/decide',
+      '/operator/transfers/decide',
       post({ ids, decision: 'refund', reason: 'not ours', by: 'mara' }),
     )
     assert.deepEqual(
       results.map(({ id, isDone }) => [id, isDone]),
-      ids.map((id) => [id, id !== 'arr_none']),
+      ids.map((id) => [id, id !== 'trf_none']),
     )
     assert.equal((results[3]!['error'] as Json)['code'], 'order_not_found')
     await until(async () => {
       await asOperator(shop, '/operator/reconcile', post({}))
-      const { rows } = await shop.store.db.query('select from arrivals where till = $1 and state = $2', [
-        till,
-        'refunded',
-      ])
+      const done =
+        'select from transfers t join refunds r on r.transfer_id = t.id where t.account = $1 and r.completed_at is not null'
+      const { rows } = await shop.store.db.query(done, [account])
       return rows.length === 3
     })
-    for (const { arrivalId } of arrivals) assert.equal(await deeds('arrival.refunded', arrivalId), 1)
+    for (const { transferId } of transfers) assert.equal(await deeds('transfer.refunded', transferId), 1)
     assert.deepEqual((await ask<{ items: Json[] }>('/operator/attention')).items, [])
   })
 
-  /** Transfers to the till that nobody presents, held for a person. */
-  async function orphanedPayments(count: number): Promise<{ till: string }> {
+  /** Transfers that no purchase claims, held for a person. */
+  async function unmatchedTransfers(count: number): Promise<{ account: string }> {
     const { asset, payTo } = shop.config.x402!
     const data =
       `0xa9059cbb${payTo.slice(2).toLowerCase().padStart(64, '0')}${(1_250_000).toString(16).padStart(64, '0')}` as const
@@ -278,8 +277,8 @@ describe('the desk', () => {
     const { reconcile } = await import('../../src/ledger/reconcile.ts')
     await reconcile({
       ...reconcileContext,
-      policy: { ...reconcileContext.policy, ...AT_ONCE, refundsOrphans: false },
+      policy: { ...reconcileContext.policy, ...AT_ONCE, returnsUnmatched: false },
     })
-    return { till: reconcileContext.tills.find(({ rail }) => rail.name === 'x402')!.id }
+    return { account: reconcileContext.accounts.find(({ rail }) => rail.name === 'x402')!.id }
   }
 })

@@ -1,7 +1,7 @@
 import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Hash } from '../../src/base/address.ts'
 import type { Config } from '../../src/config/config.ts'
-import { reconcile, type TillReport } from '../../src/ledger/reconcile.ts'
+import { type AccountReport, reconcile } from '../../src/ledger/reconcile.ts'
 import type { ReconcilePolicy } from '../../src/ledger/reconcile-context.ts'
 import { post } from '../support/buyers.ts'
 import type { RailUnderTest } from '../support/credentials.ts'
@@ -67,29 +67,27 @@ export async function status(url: string): Promise<Bought> {
   return (await (await fetch(url)).json()) as Bought
 }
 
-/** At once: who pays must present it, and what nobody presents goes back. */
-export const AT_ONCE = { orphanAfterSeconds: 0, refundAfterSeconds: 0 }
-/** Unclaimed money is an orphan at once, and goes back tomorrow. */
-export const TOMORROW = { orphanAfterSeconds: 0, refundAfterSeconds: 86_400 }
+/** Money without a purchase goes back at once. */
+export const AT_ONCE = { returnAfterSeconds: 0 }
+/** Money without a purchase goes back tomorrow. */
+export const TOMORROW = { returnAfterSeconds: 86_400 }
 
 /** Compares the books of one rail with the chain. */
 export async function reconcileRail(
   { service }: Pick<TestShop, 'service'>,
   rail: RailUnderTest,
   policy: Partial<ReconcilePolicy> = {},
-): Promise<TillReport> {
+): Promise<AccountReport> {
   const { reconcileContext } = service.operations
-  const tills = reconcileContext.tills.filter((till) => till.rail.name === rail.rail)
-  const [report] = await reconcile({ ...reconcileContext, tills, policy: { ...reconcileContext.policy, ...policy } })
+  const accounts = reconcileContext.accounts.filter((account) => account.rail.name === rail.rail)
+  const [report] = await reconcile({ ...reconcileContext, accounts, policy: { ...reconcileContext.policy, ...policy } })
   return report!
 }
 
-/** As if the time of an order's payment were long over, and the chain had not shown it for as long. */
+/** As if the time of an order's payment were long over, and it had been settled as long ago. */
 export async function letRunOut({ store }: Pick<TestShop, 'store'>, orderId: string): Promise<void> {
-  await store.db.query(`update orders set expires_at = now() - interval '1 hour' where id = $1`, [orderId])
-  await store.db.query(`update missing_settlements set updated_at = now() - interval '1 hour' where order_id = $1`, [
-    orderId,
-  ])
+  const ago = `now() - interval '61 minutes'`
+  await store.db.query(`update orders set expires_at = ${ago}, settled_at = ${ago} where id = $1`, [orderId])
 }
 
 export type EventRow = {

@@ -118,7 +118,7 @@ function crowd() {
 }
 
 const held = async () =>
-  (await shop.store.db.query<{ n: number }>(`select count(*)::int as n from arrivals where state = 'held'`)).rows[0]!.n
+  (await shop.store.db.query<{ n: number }>(`select count(*)::int as n from transfers where state = 'held'`)).rows[0]!.n
 
 test('C-15: a database that hangs takes no money and loses none, and is forgiven when it answers again', {
   skip,

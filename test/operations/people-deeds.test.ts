@@ -198,12 +198,12 @@ describe('every word by which money goes back', () => {
     eve = await joined(shop, 'Eve', 'support')
   })
 
-  test('passes the same guard: orphaned money, and a delivery that is said not to have happened', async () => {
+  test('passes the same guard: money without a purchase, and a delivery that is said not to have happened', async () => {
     verifies('D17.10', 'O-12')
-    const [arrival] = await orphanedPayment(1_500_000n)
-    const path = `/operator/arrivals/${arrival}`
+    const [arrival] = await unmatchedTransfer(1_500_000n)
+    const path = `/operator/transfers/${arrival}`
     const one = (await (await carl.call('POST', path, { decision: 'refund' })).json()) as Asked
-    const many = await carl.call('POST', '/operator/arrivals/decide', {
+    const many = await carl.call('POST', '/operator/transfers/decide', {
       ids: [arrival],
       decision: 'refund',
       reason: 'x',
@@ -214,8 +214,8 @@ describe('every word by which money goes back', () => {
       ['approval_needed', false, 'approval_needed'],
     )
     assert.equal((await eve.call('POST', `/operator/approvals/${one.approval.id}/approve`, {})).status, 200)
-    const { arrivals } = (await (await carl.call('GET', path)).json()) as { arrivals: { status: string }[] }
-    assert.equal(arrivals[0]!.status, 'refunded')
+    const { transfers } = (await (await carl.call('GET', path)).json()) as { transfers: { status: string }[] }
+    assert.equal(transfers[0]!.status, 'refunded')
 
     const small = await inDoubt(1)
     await shop.store.db.query(
@@ -237,7 +237,7 @@ describe('every word by which money goes back', () => {
 })
 
 describe('whoever asked', () => {
-  test('must still be who may ask for it when another approves: as admin for orphaned money, as support for orders', async () => {
+  test('must still be who may ask for it when another approves: as admin for money without a purchase, as support for orders', async () => {
     verifies('D17.10', 'O-20')
     const approver = await joined(shop, 'Approver', 'admin')
     const become = (id: string, role: string) =>
@@ -245,13 +245,13 @@ describe('whoever asked', () => {
     const approve = (id: string) => approver.call('POST', `/operator/approvals/${id}/approve`, {}).then(codeOf)
 
     let boss = await joined(shop, 'Demoted boss', 'admin')
-    const [arrival] = await orphanedPayment(1_600_000n)
-    const path = `/operator/arrivals/${arrival}`
+    const [arrival] = await unmatchedTransfer(1_600_000n)
+    const path = `/operator/transfers/${arrival}`
     const { approval } = (await (await boss.call('POST', path, { decision: 'refund' })).json()) as Asked
     await become(boss.id, 'support')
     assert.equal(await approve(approval.id), '409 approval_refused')
-    const { arrivals } = (await (await approver.call('GET', path)).json()) as { arrivals: { status: string }[] }
-    assert.notEqual(arrivals[0]!.status, 'refunded')
+    const { transfers } = (await (await approver.call('GET', path)).json()) as { transfers: { status: string }[] }
+    assert.notEqual(transfers[0]!.status, 'refunded')
     const open = (await (await approver.call('GET', '/operator/approvals')).json()) as {
       approvals: Asked['approval'][]
     }
@@ -529,20 +529,22 @@ async function deedsOf(shop: TestShop): Promise<Readonly<Record<string, Act>>> {
     'POST /operator/orders/{id}/decide': async () =>
       to(`/operator/orders/${await inDoubt(1)}/decide`, { outcome: 'delivered' }),
     'POST /operator/orders/{id}/notes': async () => to(`/operator/orders/${await bought()}/notes`, { text: 'seen' }),
-    'POST /operator/arrivals/{id}': async () =>
-      to(`/operator/arrivals/${(await orphanedPayment(500_000n))[0]}`, { decision: 'keep' }),
-    'POST /operator/arrivals/decide': async () =>
-      to('/operator/arrivals/decide', { ids: await orphanedPayment(510_000n), decision: 'keep', reason: 'ours' }),
+    'POST /operator/transfers/{id}': async () =>
+      to(`/operator/transfers/${(await unmatchedTransfer(500_000n))[0]}`, { decision: 'keep' }),
+    'POST /operator/transfers/decide': async () =>
+      to('/operator/transfers/decide', { ids: await unmatchedTransfer(510_000n), decision: 'keep', reason: 'ours' }),
   }
 }
 
 /** Money that nobody bought anything with, held for a person. */
-async function orphanedPayment(amount: bigint): Promise<readonly string[]> {
+async function unmatchedTransfer(amount: bigint): Promise<readonly string[]> {
   const stranger = await x402Stranger(shop)
   const transaction = await stranger.give(amount)
-  await reconcileRail(shop, stranger.rail, { ...AT_ONCE, refundsOrphans: false })
-  const answer = await asOperator(shop, `/operator/arrivals/${transaction}`)
-  return ((await answer.json()) as { arrivals: { arrivalId: string }[] }).arrivals.map(({ arrivalId }) => arrivalId)
+  await reconcileRail(shop, stranger.rail, { ...AT_ONCE, returnsUnmatched: false })
+  const answer = await asOperator(shop, `/operator/transfers/${transaction}`)
+  return ((await answer.json()) as { transfers: { transferId: string }[] }).transfers.map(
+    ({ transferId }) => transferId,
+  )
 }
 
 /** An order of which nobody knows whether the game has delivered it. */

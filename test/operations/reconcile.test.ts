@@ -13,18 +13,7 @@ import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../support/cr
 import { nftOwner, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import {
-  AT_ONCE,
-  asOperator,
-  buy,
-  buyUrl,
-  eventsOf,
-  LOT_PRICE,
-  letRunOut,
-  payFor,
-  reconcileRail,
-  TOMORROW,
-} from './desk.ts'
+import { AT_ONCE, asOperator, buy, buyUrl, eventsOf, LOT_PRICE, payFor, reconcileRail, TOMORROW } from './desk.ts'
 import { mppStranger, type Stranger, transfer, x402Stranger } from './strangers.ts'
 
 const DOLLAR = 1_000_000n
@@ -44,10 +33,16 @@ after(() => shop.stop())
 
 const orders = async () =>
   Number((await shop.store.db.query<{ n: string }>('select count(*) as n from orders')).rows[0]!.n)
-const arrivalOf = async (transaction: string) =>
+const transferOf = async (transaction: string) =>
   (
-    await shop.store.db.query<{ id: string; state: string; reason: string; refund_tx: string }>(
-      'select * from arrivals where transaction = $1',
+    await shop.store.db.query<{
+      id: string
+      state: string
+      reason: string
+      order_id: string | null
+      refund_tx: string | null
+    }>(
+      'select t.*, r.transaction as refund_tx from transfers t left join refunds r on r.transfer_id = t.id where t.transaction = $1',
       [transaction],
     )
   ).rows[0]
@@ -58,7 +53,7 @@ test('after sales on both rails the books and the chain agree, and every transfe
     assert.equal(response.status, 200)
     const report = await reconcileRail(shop, rail, AT_ONCE)
     assert.deepEqual([report.difference, report.items], [0n, []])
-    assert.equal((await arrivalOf(body.paymentTx))!.state, 'matched')
+    assert.equal((await transferOf(body.paymentTx))!.state, 'matched')
   }
 })
 
@@ -73,28 +68,24 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
     mend()
     const report = await reconcileRail(shop, rail, policy)
     assert.deepEqual([report.difference, report.items], [0n, []])
-    assert.equal((await arrivalOf(body.paymentTx))!.state, 'matched')
+    assert.equal((await transferOf(body.paymentTx))!.state, 'matched')
   })
 
-test('E30: a payment that a node neither logs nor has a receipt of is not lost on its word alone, and found when it shows it', async () => {
+test('E30: a payment that a node neither logs nor has a receipt of stays missing, and is found when the node shows it', async () => {
   verifies('D17.3')
   const rail = mppPullUnderTest
-  const policy = { ...TOMORROW }
   const kindsOf = async (orderId: string) => {
-    const { items } = await reconcileRail(shop, rail, policy)
+    const { items } = await reconcileRail(shop, rail, TOMORROW)
     return items.filter((item) => item.orderId === orderId).map(({ kind }) => kind)
   }
-  await reconcileRail(shop, rail, policy)
+  await reconcileRail(shop, rail, TOMORROW)
   const { body } = await buy(shop, rail, buyer)
   const mends = [meddler.meddle('eth_getLogs', () => []), meddler.meddle('eth_getTransactionReceipt', () => null)]
   for (let look = 1; look <= 2; look++) assert.deepEqual(await kindsOf(body.orderId), ['missing'])
-  // It is behind for so long that it counts as lost: that is said to people, and is not the end.
-  await letRunOut(shop, body.orderId)
-  for (let look = 1; look <= 2; look++) assert.deepEqual(await kindsOf(body.orderId), ['lost'])
   for (const mend of mends) mend()
   assert.deepEqual(await kindsOf(body.orderId), [])
-  assert.equal((await arrivalOf(body.paymentTx))!.state, 'matched')
-  assert.equal((await reconcileRail(shop, rail, policy)).difference, 0n)
+  assert.equal((await transferOf(body.paymentTx))!.state, 'matched')
+  assert.equal((await reconcileRail(shop, rail, TOMORROW)).difference, 0n)
 })
 
 for (const [name, come] of [
@@ -111,17 +102,12 @@ for (const [name, come] of [
       verifies('D17.3')
       const { rail } = stranger
       const transaction = await stranger.give(DOLLAR)
-      const young = await reconcileRail(shop, rail)
-      assert.deepEqual(
-        young.items.map(({ kind }) => kind),
-        ['unclaimed'],
-      )
       for (let run = 1; run <= 2; run++) {
         const report = await reconcileRail(shop, rail, TOMORROW)
         assert.equal(report.difference, DOLLAR)
         assert.deepEqual(
           report.items.map(({ kind, amount }) => [kind, amount]),
-          [['orphaned', DOLLAR]],
+          [['unmatched', DOLLAR]],
         )
         assert.equal(report.items[0]!.transaction, transaction.toLowerCase())
       }
@@ -131,14 +117,13 @@ for (const [name, come] of [
         assert.deepEqual([report.difference, report.items], [0n, []])
       }
       assert.equal((await rail.balance(shop, stranger.address)) - before, DOLLAR, 'read from the chain')
-      const { id } = (await arrivalOf(transaction))!
+      const { id } = (await transferOf(transaction))!
       const events = await eventsOf(shop, id)
       assert.deepEqual(
         events.map(({ type, data }) => [type, data['status'], data['amount']]),
         [
-          ['payment.orphaned', 'orphaned', '1000000'],
-          ['refund.created', 'refunding', '1000000'],
-          ['refund.completed', 'refunded', '1000000'],
+          ['refund.created', 'returned', '1000000'],
+          ['refund.completed', 'returned', '1000000'],
         ],
       )
     })
@@ -152,12 +137,13 @@ for (const [name, come] of [
       // The refund is signed and written down, and then the node forgets it.
       await chain.request({ method: 'dev_fault', params: [{ kind: 'drop', to: asset, count: 100 }] })
       await reconcileRail(shop, rail, AT_ONCE)
-      assert.equal((await arrivalOf(transaction))!.state, 'refunding')
+      const begun = (await transferOf(transaction))!
+      assert.deepEqual([begun.state, begun.refund_tx], ['returned', null])
       assert.equal(await rail.balance(shop, stranger.address), before)
       await chain.request({ method: 'dev_clearFaults' })
       await reconcileRail(shop, rail, AT_ONCE)
       await reconcileRail(shop, rail, AT_ONCE)
-      assert.equal((await arrivalOf(transaction))!.state, 'refunded')
+      assert.ok((await transferOf(transaction))!.refund_tx)
       assert.equal((await rail.balance(shop, stranger.address)) - before, DOLLAR)
     })
 
@@ -168,10 +154,10 @@ for (const [name, come] of [
       const [first, second] = [await stranger.give(little), await stranger.give(2n * little)]
       const report = await reconcileRail(shop, rail, AT_ONCE)
       assert.deepEqual(report.items, [])
-      assert.equal((await arrivalOf(first))!.state, 'dust')
+      assert.equal((await transferOf(first))!.state, 'unmatched')
       const before = await rail.balance(shop, stranger.address)
       const decide = async (transaction: string, decision: string) =>
-        asOperator(shop, `/operator/arrivals/${(await arrivalOf(transaction))!.id}`, post({ decision, by: 'ada' }))
+        asOperator(shop, `/operator/transfers/${(await transferOf(transaction))!.id}`, post({ decision, by: 'ada' }))
       assert.equal((await decide(first, 'refund')).status, 200)
       assert.equal((await decide(second, 'keep')).status, 200)
       assert.equal((await decide(first, 'refund')).status, 409)
@@ -214,7 +200,7 @@ describe('a payment that was pushed and never presented', () => {
     assert.deepEqual([code, payment.taken], ['payment_conflict', true])
     assert.equal(await orders(), known)
     const { rows } = await shop.store.db.query<{ transaction: string }>(
-      `select transaction from arrivals where state = 'refunded' order by updated_at desc limit 1`,
+      `select transaction from transfers where state = 'returned' order by updated_at desc limit 1`,
     )
     const asked = await fetch(`${shop.url}/payments/${rows[0]!.transaction}`)
     assert.equal(asked.status, 409)
@@ -225,10 +211,10 @@ describe('a payment that was pushed and never presented', () => {
 
   test('still buys while it has not gone back, and then nothing goes back', async () => {
     const { request, credential } = await payFor(shop, rail, buyer)
-    const orphaned = await reconcileRail(shop, rail, TOMORROW)
+    const { items } = await reconcileRail(shop, rail, TOMORROW)
     assert.deepEqual(
-      orphaned.items.map(({ kind }) => kind),
-      ['orphaned'],
+      items.map(({ kind }) => kind),
+      ['unmatched'],
     )
     assert.equal((await present(request, credential)).status, 200)
     const before = await rail.balance(shop, buyer.address)
@@ -274,12 +260,10 @@ describe('an x402 authorization', () => {
     await shop.chains.native.request({ method: 'dev_fault', params: [{ kind: 'revert', to: shop.config.x402!.asset }] })
     assert.equal((await present(request, credential)).status, 402)
     const transaction = await preempt(shop, decoded(credential))
-    const [item] = (await reconcileRail(shop, rail, TOMORROW)).items
-    assert.equal(item!.kind, 'orphaned')
-    assert.match(item!.detail, /after its order had been given up/)
-    assert.ok(item!.orderId, 'the order is named')
     await reconcileRail(shop, rail, AT_ONCE)
-    assert.equal((await arrivalOf(transaction))!.state, 'refunded')
+    const { reason, order_id, refund_tx } = (await transferOf(transaction))!
+    assert.match(reason, /after its order had been given up/)
+    assert.ok(order_id && refund_tx, 'the order is named')
     assert.equal(await rail.balance(shop, buyer.address), before)
   })
 })
@@ -298,10 +282,10 @@ test('money of a contract waits for a person: whose it is must be found out firs
 
 test('what we move between our own addresses is nobody’s payment', async () => {
   const { asset, payTo } = shop.config.x402!
-  const till = privateKeyToAccount(sandboxKey('till').reveal() as `0x${string}`)
-  const transaction = await sendFrom(shop.chains.native, till, asset, transfer(payTo, DOLLAR))
+  const account = privateKeyToAccount(sandboxKey('till').reveal() as `0x${string}`)
+  const transaction = await sendFrom(shop.chains.native, account, asset, transfer(payTo, DOLLAR))
   await reconcileRail(shop, x402UnderTest, AT_ONCE)
-  assert.equal((await arrivalOf(transaction))!.state, 'own')
+  assert.equal(await transferOf(transaction), undefined)
 })
 
 describe('M-19: a chain that changes its mind', () => {
@@ -338,7 +322,6 @@ describe('M-19: a chain that changes its mind', () => {
       return items.filter(({ orderId }) => orderId === body.orderId).map(({ kind }) => kind)
     }
     assert.deepEqual(await itemsOf(), ['missing', 'delivery_missing'], 'both were gone when the blocks became final')
-    // The delivery waits until the payment is final again.
     for (let look = 1; look <= 3 && (await itemsOf()).length > 0; look++);
     assert.deepEqual(await itemsOf(), [])
     assert.equal((await rail.till(shop)) - till, LOT_PRICE, 'and is back, once')
@@ -399,29 +382,22 @@ describe('M-19: a chain that changes its mind', () => {
     await careful.stop()
   })
 
-  test('a payment that can never land again is a loss: named, and told to people once', async () => {
+  test('a payment that never lands again stays named as missing, and people are told once', async () => {
     const rail = mppPullUnderTest
     const finalize = await notFinal(shop.chains.tempo)
     const { body } = await buy(shop, rail, buyer)
     await reconcileRail(shop, rail, TOMORROW)
     await takeBack(shop.chains.tempo, body.paymentTx, 'drop')
     finalize()
-    const first = await reconcileRail(shop, rail, TOMORROW)
-    assert.deepEqual(
-      first.items.map(({ kind, orderId }) => [kind, orderId]),
-      [['missing', body.orderId]],
-      'its payer may bring it back as long as it is good',
-    )
-    await letRunOut(shop, body.orderId)
     for (let run = 1; run <= 2; run++) {
       const report = await reconcileRail(shop, rail, TOMORROW)
       assert.deepEqual(
         report.items.map(({ kind, orderId }) => [kind, orderId]),
-        [['lost', body.orderId]],
+        [['missing', body.orderId]],
       )
       assert.equal(report.difference, -LOT_PRICE)
     }
-    const alarms = logged.filter((line) => line.includes('a payment is lost') && line.includes(body.orderId))
+    const alarms = logged.filter((line) => line.includes('do not show a payment') && line.includes(body.orderId))
     assert.equal(alarms.length, 1)
     const { status } = (await shop.service.checkout.orders.byId(body.orderId))!
     assert.equal(status, 'confirmed', 'and nothing is delivered again')

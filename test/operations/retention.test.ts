@@ -8,7 +8,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { RECONCILE } from '../../src/ledger/reconcile-context.ts'
 import type { EngineName } from '../../src/store/backend.ts'
 import { deleteIdleExposures, deleteStep, type Retained, retained } from '../../src/store/retention.ts'
-import { claimantOf } from '../../src/store/tills/arrivals.ts'
+import { claimantOf } from '../../src/store/transfers/claims.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { mppPullUnderTest, x402UnderTest } from '../support/credentials.ts'
 import { tester } from '../support/doer.ts'
@@ -97,10 +97,10 @@ function suite(engine: EngineName): void {
     // Should its money come after all, it is nobody's, and goes back like any that came without a purchase.
     const [left] = (
       await shop.store.db.query<{ identity: string }>(
-        'select identity from payment_identities where order_id is null and arrival_id is null',
+        'select identity from payment_identities where order_id is null and transfer_id is null',
       )
     ).rows
-    assert.deepEqual(await claimantOf(shop.store.db, left!.identity), { kind: 'nobody' })
+    assert.deepEqual(await claimantOf(shop.store.db, left!.identity), { kind: 'nothing' })
     const again = await send(unpaid)
     assert.equal(again.status, 402)
     assert.equal(await count('orders'), 2)
@@ -110,7 +110,7 @@ function suite(engine: EngineName): void {
     const names = await count('payment_identities')
     // Nothing is watched any more, and the books were kept to this day.
     await shop.store.db.query('update sends set buried = true where landed_block is not null')
-    await shop.store.db.query(`update tills set alive_at = alive_at + interval '2 hours'`)
+    await shop.store.db.query(`update receiving_accounts set read_until = read_until + interval '2 hours'`)
     offset += 500 * DAY_MS
     // What is told so far has its place in the log.
     await asOperator(shop, '/events')
@@ -120,14 +120,14 @@ function suite(engine: EngineName): void {
       events: await count('events'),
       deliveries: await count('webhook_deliveries'),
       sends: await count('sends'),
-      arrivals: await count('arrivals'),
+      transfers: await count('transfers'),
     }
     assert.ok(Object.values(due).every((rows) => rows > 1))
     await sweep()
     // A shop that leaps over a year may find something to tell before the sweep.
     assert.equal(await count(`events where id <= ${newest}`), 0)
     assert.equal(await count(`webhook_deliveries where event_id <= ${newest}`), 0)
-    assert.equal(await count('arrivals'), 0)
+    assert.equal(await count('transfers'), 0)
     // The newest of each key, from which its nonces are counted on.
     assert.equal(await count('sends'), await count('(select distinct chain_id, signer from sends) as keys'))
     assert.ok((await count('sends')) < due.sends)
@@ -198,7 +198,7 @@ function suite(engine: EngineName): void {
   }, async () => {
     for (const rail of RAILS) await reconcileRail(shop, rail)
     // As if these books had been kept for long.
-    await shop.store.db.query(`update tills set alive_at = alive_at + interval '2 hours'`)
+    await shop.store.db.query(`update receiving_accounts set read_until = read_until + interval '2 hours'`)
     const inAYear = systemClock.now() + 500 * DAY_MS
     const half = Promise.withResolvers<ReadonlyMap<Retained, number>>()
     const end = Promise.withResolvers<void>()
@@ -214,7 +214,7 @@ function suite(engine: EngineName): void {
       { attemptsMax: 1 },
     )
     const gone = await Promise.race([half.promise, deleting])
-    for (const thing of ['events', 'arrivals'] as const) assert.ok(gone.get(thing)! > 0, thing)
+    for (const thing of ['events', 'transfers'] as const) assert.ok(gone.get(thing)! > 0, thing)
     for (const rail of RAILS) assert.equal((await buy(shop, rail, buyer)).response.status, 200, rail.name)
     end.resolve()
     await assert.rejects(deleting, /nothing of this happened/)

@@ -138,24 +138,24 @@ test('money that waits for a person, until they decide', async () => {
   verifies('D10.8')
   const { shop } = frail
   const stranger = await x402Stranger(shop)
-  let arrivalId = ''
+  let transferId = ''
   await tellsOnce({
     begin: 'attention.needed',
     end: 'attention.over',
-    about: /^arr_/,
+    about: /^trf_/,
     async cause() {
       await stranger.give(1_000_000n)
-      const report = await reconcileRail(shop, stranger.rail, { ...TOMORROW, refundsOrphans: false })
-      arrivalId = report.items[0]!.id
+      const report = await reconcileRail(shop, stranger.rail, { ...TOMORROW, returnsUnmatched: false })
+      transferId = report.items[0]!.id
       await until(async () => {
-        const { items } = await reconcileRail(shop, stranger.rail, { ...TOMORROW, refundsOrphans: false })
+        const { items } = await reconcileRail(shop, stranger.rail, { ...TOMORROW, returnsUnmatched: false })
         return items.some(({ kind }) => kind === 'held')
       })
     },
     async mend() {
       const decision = JSON.stringify({ decision: 'keep', by: 'mara' })
       const headers = { 'content-type': 'application/json' }
-      const answer = await asOperator(shop, `/operator/arrivals/${arrivalId}`, {
+      const answer = await asOperator(shop, `/operator/transfers/${transferId}`, {
         method: 'POST',
         headers,
         body: decision,

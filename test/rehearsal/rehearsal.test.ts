@@ -133,10 +133,10 @@ test('a backup is restored: what was sold since then is not sold again, and wait
   await Promise.all(ports.map(stage.startReplica))
   await buyers.more(6)
   await terminal.run(blockWith('Backup and restore', 'reconcile'))
-  type Report = { readonly tills: readonly { readonly items: readonly { kind: string; transaction: string }[] }[] }
-  const { tills } = (await stage.ask<Report>('/operator/reconcile', { method: 'POST' }))!
+  type Report = { readonly accounts: readonly { readonly items: readonly { kind: string; transaction: string }[] }[] }
+  const { accounts } = (await stage.ask<Report>('/operator/reconcile', { method: 'POST' }))!
   const kept = new Set(
-    tills.flatMap(({ items }) => items.filter(({ kind }) => kind === 'held').map(({ transaction }) => transaction)),
+    accounts.flatMap(({ items }) => items.filter(({ kind }) => kind === 'held').map(({ transaction }) => transaction)),
   )
   const paid = await payments(stage.networks, stage.till)
   const held = paid.filter(({ transaction }) => kept.has(transaction)).map(({ payer }) => payer)

@@ -5,6 +5,7 @@ import type { Database } from '../../src/store/db.ts'
 import { statement } from '../../src/store/statement.ts'
 import { isFinalAnswer } from './actors/payer.ts'
 import type { Purchase } from './book.ts'
+import { leastOf } from './books.ts'
 import { word } from './goods.ts'
 import { ledgerOf } from './ledger.ts'
 import type { Universe } from './universe.ts'
@@ -15,23 +16,14 @@ type Row = {
   status: OrderStatus
   good: string
   refunds: string[] | null
-  /** The chain dropped its payment for good after it had counted, and people were told. */
+  /** The chain dropped its payment after it had counted, and people were told. */
   is_lost: boolean
-  /** And it was sent back by itself although that was known. */
-  is_wasted: boolean
 }
 
 const ORDERS = `
   select o.id, o.status, o.good, (select array_agg(r.requested_by) from refunds r where r.order_id = o.id) as refunds,
-         m.order_id is not null as is_lost,
-         exists (
-           select
-           from refunds r
-           where r.order_id = m.order_id
-             and r.requested_by = 'automatic'
-             and r.created_at > m.updated_at) as is_wasted
+         exists (select from receiving_accounts a where o.id = any (a.missing)) as is_lost
   from orders o
-  left join missing_settlements m on m.order_id = o.id and m.state = 'lost'
   where lower(o.payer) = lower($1)`
 
 /** Asks the chain, the game and whoever was told something what really happened; the books only whether they say the same. */
@@ -54,7 +46,7 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
   const { paid, back, delivered } = await ledgerOf(universe, purchase)
   const { rows } = await store.db.query<Row>(ORDERS, [payer.address])
   const byHand = rows.filter(({ refunds }) => refunds?.some((by) => by !== 'automatic')).length
-  const named = rows.filter(({ is_lost }) => is_lost).length + (await countLost(store.db, payer.address))
+  const named = rows.filter(({ is_lost }) => is_lost).length
   // A payment that the chain dropped when it had been delivered for is named by nobody when the books are put back to before it.
   const undone = universe.wasRestored() ? Math.max(0, purchase.paidWhenGiven - paid.length) : 0
   const lost = Math.max(named, undone)
@@ -76,7 +68,6 @@ async function judgePurchase(universe: Universe, purchase: Purchase): Promise<re
   // One that failed and has no money to send back waits for a person, for ever if need be.
   const mayStay = ({ status, is_lost }: Row) => status === 'failed' && is_lost
   if (rows.some((row) => !isFinal(row.status) && !mayStay(row))) say('stuck')
-  if (rows.some(({ is_wasted }) => is_wasted)) say('sent back what the books name as lost')
   if (purchase.canLand === false && rows.length > 0) say('kept goods for what can never land')
   for (const kind of judgeAnswers(purchase, { paid: paid.length, lost, delivered })) say(kind)
   if (hasTwoEnds(universe, purchase)) say('two answers to one payment')
@@ -129,20 +120,7 @@ async function judgeVictim({ world }: Universe): Promise<readonly string[]> {
 /** Money that bought nothing and is too little to be sent back. */
 async function dustOf(db: Database, payer: Address): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
-    `select count(*)::int as count from arrivals where lower(sender) = lower($1) and state = 'dust'`,
-    [payer],
-  )
-  return rows[0]!.count
-}
-
-/** Money without an order that went back, and that the chain then dropped for good. */
-async function countLost(db: Database, payer: Address): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    `select count(*)::int as count
-     from missing_settlements m
-     join arrivals a on a.id = m.order_id
-     where m.state = 'lost'
-       and lower(a.sender) = lower($1)`,
+    `select count(*)::int as count from transfers t where lower(sender) = lower($1) and state = 'unmatched' and amount < ${leastOf('t')}`,
     [payer],
   )
   return rows[0]!.count
@@ -182,16 +160,17 @@ export async function isAtRest({ store }: Universe): Promise<boolean> {
   return rows[0]!.open === 0
 }
 
+// What the chain dropped may stay dropped, and then what failed has no money to send back.
 const OPEN = statement<{ open: number }>(`
     select (
         select count(*)
         from orders o
         where o.status not in ('confirmed', 'refunded', 'expired')
-          and not (o.status = 'failed'
-            and exists (select from missing_settlements m where m.order_id = o.id and m.state = 'lost')))::int
+          and not (o.status = 'failed' and exists (select from receiving_accounts a where o.id = any (a.missing))))::int
       + (
         select count(*)
-        from arrivals a
-        where a.state in ('unclaimed', 'orphaned', 'held', 'refunding')
-          and not exists (select from missing_settlements m where m.order_id = a.id and m.state = 'lost'))::int
-      + (select count(*) from missing_settlements where state = 'open')::int as open`)
+        from transfers t
+        left join refunds r on r.transfer_id = t.id
+        where t.state = 'held'
+          or (t.state = 'unmatched' and t.amount >= ${leastOf('t')})
+          or (t.state = 'returned' and r.completed_at is null))::int as open`)

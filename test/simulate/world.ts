@@ -98,7 +98,7 @@ function asInProduction(config: Config): Config {
     x402: { ...x402!, chain: { ...x402!.chain, ...real } },
     mpp: { ...mpp!, chain: { ...mpp!.chain, ...real } },
     game: { ...game, chain: { ...game.chain, ...real } },
-    operations: { ...config.operations, reconcileSeconds: 15, orphanAfterSeconds: 120, orphanRefundSeconds: 180 },
+    operations: { ...config.operations, reconcileSeconds: 15, returnAfterSeconds: 180 },
   }
 }
 

@@ -83,7 +83,7 @@ async function begin() {
   })
   heard(({ type }) => {
     if (
-      /^(attention|wallet|order\.failed|payment\.orphaned|refund)|^poll$/.test(type) &&
+      /^(attention|wallet|order\.failed|payment\.held|refund)|^poll$/.test(type) &&
       route.value.pathname !== '/operator'
     )
       count()

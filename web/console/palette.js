@@ -55,7 +55,7 @@ export function Keys() {
     ${places.map(({ key, name }) => html`<dt><kbd>g</kbd><kbd>${key}</kbd></dt><dd>${name}</dd>`)}</dl><//>`
 }
 
-const ICONS = { order: 'orders', arrival: 'arrival', player: 'person', payer: 'wallet', webhook: 'hook', item: 'tag' }
+const ICONS = { order: 'orders', transfer: 'transfer', player: 'person', payer: 'wallet', webhook: 'hook', item: 'tag' }
 
 /** One box for things and places. What it finds is the shop's to say. */
 export function Palette() {

@@ -20,7 +20,7 @@ export const places: readonly ConsolePlace[] = [
   { path: '/operator/money', name: 'Money', key: 'm', icon: 'money', isTab: true, group: 'Money' },
   { path: '/operator/funnel', name: 'Funnel', key: 'f', icon: 'funnel', group: 'Money' },
   { path: '/operator/wallets', name: 'Wallets', key: 'w', icon: 'wallet', group: 'Money' },
-  { path: '/operator/arrivals', name: 'Arrivals', key: 'i', icon: 'arrival', group: 'Money' },
+  { path: '/operator/transfers', name: 'Transfers', key: 'i', icon: 'transfer', group: 'Money' },
   { path: '/operator/live', name: 'Live', key: 'l', icon: 'pulse', isTab: true, group: 'Integration' },
   { path: '/operator/webhooks', name: 'Webhooks', key: 'k', icon: 'hook', group: 'Integration' },
   { path: '/operator/system', name: 'System', key: 's', icon: 'system', group: 'House' },
@@ -38,7 +38,7 @@ export const PRACTICE: ConsolePlace = {
 }
 
 /** Below these, each thing has its own page. */
-const DETAILS = ['/operator/orders', '/operator/arrivals', '/operator/players', '/operator/webhooks']
+const DETAILS = ['/operator/orders', '/operator/transfers', '/operator/players', '/operator/webhooks']
 const ENTER = '/operator/enter'
 
 /** Every address of the console that is a page, as the router writes it. */

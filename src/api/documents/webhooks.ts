@@ -1,8 +1,8 @@
 import type * as z from 'zod'
 import type { JsonObject } from '../../base/json.ts'
+import { transferSchema } from '../../domain/booked-transfer.ts'
 import { deedSchema, type EventType, eventDescriptions, eventTypes, recordedReportSchema } from '../../domain/event.ts'
 import type { EventSubject } from '../../domain/good.ts'
-import { arrivalSchema } from '../../domain/till.ts'
 import { troubleEvents, troubleSchema } from '../../domain/trouble.ts'
 import type { Facts } from '../facts/facts.ts'
 import type { Components } from './components.ts'
@@ -44,11 +44,11 @@ function objectsOf(type: EventType, paid: Facts['paid']): readonly z.ZodType[] {
   const purchasesOf = (isMeant: (subject: EventSubject) => boolean) => [
     ...new Set(paid.filter(({ route }) => isMeant(route.offer.good.subject)).map(({ route }) => route.result)),
   ]
-  if (type === 'payment.orphaned') return [arrivalSchema]
+  if (type === 'payment.held') return [transferSchema]
   if (type === 'report.recorded') return [recordedReportSchema]
   if (type === 'operator.acted') return [deedSchema]
   if (TROUBLES.has(type)) return [troubleSchema]
-  if (type.startsWith('refund.')) return [...purchasesOf(() => true), arrivalSchema]
+  if (type.startsWith('refund.')) return [...purchasesOf(() => true), transferSchema]
   if (type === 'payment.settled') return purchasesOf(() => true)
   return purchasesOf((subject) => type.startsWith(`${subject}.`))
 }

@@ -88,9 +88,7 @@ function wordsOf({ kind, status }: Need): Words {
       return status === 'failed'
         ? { ...order, title: 'Failed, and its refund waits for a person', actions: ['refund', 'retry'] }
         : { ...order, title: 'A refund does not get through', actions: ['retry'] }
-    case 'lost':
-      return { ...order, title: 'The chain dropped this payment for good', actions: ['note'] }
-    case 'reconcile_difference':
+    case 'payment_missing':
       return {
         severity: 'soon',
         type: 'order',
@@ -101,7 +99,7 @@ function wordsOf({ kind, status }: Need): Words {
     case 'held':
       return {
         ...order,
-        type: 'arrival',
+        type: 'transfer',
         role: ADMIN,
         title: 'A payment without an order is held',
         actions: ['decide'],
@@ -157,7 +155,7 @@ function heldItem(
       id: `held:${network}/${asset}`,
       title: `${count} payments without an order are held`,
       detail: null,
-      subject: { type: 'arrivals', id: 'held' },
+      subject: { type: 'transfers', id: 'held' },
       count,
       amount: formatUsd(usd(amount)),
     },

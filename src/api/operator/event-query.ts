@@ -31,7 +31,7 @@ export const eventQuery = z
       .pipe(z.array(z.enum(eventTypes)).min(1))
       .optional()
       .describe('Only these, separated by commas'),
-    subject: z.string().min(1).max(128).optional().describe('Only what happened to this order, arrival or trouble'),
+    subject: z.string().min(1).max(128).optional().describe('Only what happened to this order, transfer or trouble'),
   })
   .refine(({ before, last }) => before === undefined || last !== undefined, {
     message: 'goes with last; pages in the order in which it happened go on with after',

@@ -8,19 +8,19 @@ import { titleOf } from '../../domain/purchase-summary.ts'
 import type { ShelfNames } from '../../store/shelf-names.ts'
 import type { Currencies } from '../../store/shop-terms.ts'
 import type { OrderSum, SoldThing, SumQuestion } from '../../store/sums.ts'
+import type { LastReport } from '../../store/transfers/accounts.ts'
 import type { KeptWallet } from '../../store/wallets.ts'
 import { type OperatorRoute, operator } from './route.ts'
 import { presentSum, type SumDesk } from './summary-rows.ts'
 import { formatField, isTableAsked, TABLE_TYPE } from './table.ts'
 
-type TillWord = { readonly till: string; readonly difference: bigint; readonly block: bigint; readonly at: number }
 type Owed = { readonly network: string; readonly asset: string; readonly amount: bigint }
 
 type MoneyDesk = Pick<SumDesk, 'now' | 'refresh' | 'byTime' | 'byRail' | 'currencies'> & {
   byGood(question: SumQuestion): Promise<readonly (OrderSum & SoldThing)[]>
   names(things: readonly { readonly surface: string; readonly id: string }[]): Promise<ShelfNames>
-  /** What the last look at each till found. */
-  tills(): Promise<readonly TillWord[]>
+  /** What the last look at each receiving account found. */
+  accounts(): Promise<readonly LastReport[]>
   held(): Promise<readonly (Owed & { readonly count: number })[]>
   /** What would have to go back if nothing that is open could be delivered. */
   liabilities(): Promise<readonly Owed[]>
@@ -90,15 +90,15 @@ async function rowsBy(desk: MoneyDesk, by: 'day' | 'rail' | 'good', period: SumQ
 }
 
 async function stateOf(desk: MoneyDesk): Promise<JsonObject> {
-  const [currencyOf, tills, held, liabilities, wallets] = await Promise.all([
+  const [currencyOf, accounts, held, liabilities, wallets] = await Promise.all([
     desk.currencies(),
-    desk.tills(),
+    desk.accounts(),
     desk.held(),
     desk.liabilities(),
     desk.wallets(),
   ])
   return {
-    tills: tills.map((one) => presentTill(one, currencyOf)),
+    accounts: accounts.map((one) => presentAccount(one, currencyOf)),
     held: held.map(({ count, ...owed }) => ({ ...presentOwed(owed, currencyOf), count })),
     liabilities: liabilities.map((owed) => presentOwed(owed, currencyOf)),
     float: wallets
@@ -112,8 +112,8 @@ async function stateOf(desk: MoneyDesk): Promise<JsonObject> {
   }
 }
 
-function presentTill({ till, difference, block, at }: TillWord, currencyOf: Currencies): JsonObject {
-  const [network = '', asset = '', payTo = ''] = till.split('/')
+function presentAccount({ account, difference, block, at }: LastReport, currencyOf: Currencies): JsonObject {
+  const [network = '', asset = '', payTo = ''] = account.split('/')
   return {
     network,
     payTo,

@@ -7,7 +7,7 @@ import type { RefundFacts } from '../../checkout/refund.ts'
 import { IDEMPOTENCY_KEY } from '../../domain/fields.ts'
 import { viewOf } from '../../domain/offer.ts'
 import { statuses as allStatuses, type Order, type OrderStatus } from '../../domain/order.ts'
-import type { TillReport } from '../../ledger/reconcile.ts'
+import type { AccountReport } from '../../ledger/reconcile.ts'
 import type { Doer } from '../../store/deeds.ts'
 import type { Webhooks } from '../../webhooks/endpoints.ts'
 import { answerEvents, eventQuery } from './event-query.ts'
@@ -21,7 +21,7 @@ type OperatorContext = {
   readonly events: EventLog
   readonly webhooks: Webhooks
   /** Compares every till with the books, now. */
-  reconcile(doer: Doer): Promise<readonly TillReport[]>
+  reconcile(doer: Doer): Promise<readonly AccountReport[]>
   /** Sends the money of an order back, and writes down whose word it was. */
   refund(orderId: string, asked: AskedRefund): Promise<Order>
   /** Prometheus' text. */
@@ -76,7 +76,7 @@ export function operatorRows(context: OperatorContext): readonly OperatorRoute[]
     operator('POST /operator/reconcile', {
       role: 'support',
       summary: 'Compare the books with the chain now, and name every difference',
-      handle: async ({ doer }) => ({ body: { tills: (await context.reconcile(doer)).map(presentReport) } }),
+      handle: async ({ doer }) => ({ body: { accounts: (await context.reconcile(doer)).map(presentReport) } }),
     }),
     ...webhookRows(webhooks),
   ]
@@ -89,10 +89,10 @@ function keyIn(key: string | undefined): string | null {
 }
 
 /** Amounts as text: they do not fit a JSON number. */
-function presentReport(report: TillReport): JsonObject {
-  const { blocks, arrived, difference, items, ...till } = report
+function presentReport(report: AccountReport): JsonObject {
+  const { blocks, arrived, difference, items, ...account } = report
   return {
-    ...till,
+    ...account,
     blocks: { from: blocks.from.toString(), to: blocks.to.toString() },
     arrived: { count: arrived.count, amount: arrived.amount.toString() },
     difference: difference.toString(),

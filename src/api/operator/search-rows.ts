@@ -8,18 +8,18 @@ import type { PlayerRow } from '../../store/game/players.ts'
 import type { Naming } from '../../store/orders/naming.ts'
 import type { FoundOrder } from '../../store/orders/orders.ts'
 import type { ShelfName } from '../../store/shelf-names.ts'
-import type { FoundArrival } from '../../store/tills/arrival-list.ts'
+import type { FoundTransfer } from '../../store/transfers/list.ts'
 import type { Endpoint } from '../../store/webhooks/endpoints.ts'
-import { presentFound } from './arrival-rows.ts'
 import type { OrderListing } from './order-query.ts'
 import { listedOrder } from './order-view.ts'
 import { receiverHost, receiverUrl } from './receiver-url.ts'
 import { type OperatorRoute, operator } from './route.ts'
+import { presentFound } from './transfer-rows.ts'
 
 type SearchDesk = Pick<OrderListing, 'list' | 'naming'> & {
   ordersBy(reference: string): Promise<readonly FoundOrder[]>
-  arrivalsBy(reference: string): Promise<readonly FoundArrival[]>
-  arrivalsFrom(sender: string, limit: number): Promise<readonly FoundArrival[]>
+  transfersBy(reference: string): Promise<readonly FoundTransfer[]>
+  transfersFrom(sender: string, limit: number): Promise<readonly FoundTransfer[]>
   /** By wallet, or by how the nickname begins; none where the game keeps its own. */
   players(text: string, limit: number): Promise<readonly PlayerRow[]>
   webhooks(): Promise<readonly Endpoint[]>
@@ -29,7 +29,7 @@ type SearchDesk = Pick<OrderListing, 'list' | 'naming'> & {
 }
 
 type Match = {
-  readonly type: 'order' | 'arrival' | 'player' | 'payer' | 'webhook' | 'item'
+  readonly type: 'order' | 'transfer' | 'player' | 'payer' | 'webhook' | 'item'
   readonly id: string
   readonly title: string
   readonly hint: string
@@ -63,20 +63,20 @@ async function search(desk: SearchDesk, who: Operator, text: string, asksChain: 
     desk.ordersBy(text),
     isWallet ? desk.list({ payer: text, limit: EACH_MAX }) : [],
     desk.list({ player: text, limit: EACH_MAX }),
-    desk.arrivalsBy(text),
-    isWallet ? desk.arrivalsFrom(text, EACH_MAX) : [],
+    desk.transfersBy(text),
+    isWallet ? desk.transfersFrom(text, EACH_MAX) : [],
     desk.players(text, EACH_MAX),
     desk.webhooks(),
     desk.shelf(text, EACH_MAX),
   ])
   const orders = new Map([...named, ...paid, ...bought].map(({ order }) => [order.id, order]))
   // What paid an order is found as that order.
-  const orphaned = [...money, ...sent].filter(({ arrival }) => arrival.state !== 'matched')
-  const arrivals = new Map(orphaned.map((one) => [one.arrival.id, one]))
+  const orphaned = [...money, ...sent].filter(({ transfer }) => transfer.state !== 'matched')
+  const transfers = new Map(orphaned.map((one) => [one.transfer.id, one]))
   const naming = await desk.naming([...orders.values()])
   const matches: readonly Match[] = [
     ...[...orders.values()].map((order) => orderMatch(order, naming)),
-    ...[...arrivals.values()].map(arrivalMatch),
+    ...[...transfers.values()].map(transferMatch),
     ...(paid.length > 0 ? [payerMatch(text, paid.length)] : []),
     ...players.map(playerMatch),
     // Nobody finds out by guessing what they are not shown.
@@ -105,15 +105,15 @@ function orderMatch(order: Order, naming: Naming): Match {
   }
 }
 
-function arrivalMatch(found: FoundArrival): Match {
-  const { arrival, currency } = found
-  const { arrivalId, status } = presentFound(found)
+function transferMatch(found: FoundTransfer): Match {
+  const { transfer, currency } = found
+  const { transferId, status } = presentFound(found)
   return {
-    type: 'arrival',
-    id: arrivalId,
-    title: `${formatUsd(usd(arrival.amount))} ${currency ?? ''} without a purchase`,
-    hint: `${status}, from ${arrival.sender}`,
-    href: `/operator/arrivals/${arrivalId}`,
+    type: 'transfer',
+    id: transferId,
+    title: `${formatUsd(usd(transfer.amount))} ${currency ?? ''} without a purchase`,
+    hint: `${status}, from ${transfer.sender}`,
+    href: `/operator/transfers/${transferId}`,
   }
 }
 

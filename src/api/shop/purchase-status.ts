@@ -5,12 +5,12 @@ import { Problem } from '../../base/problem.ts'
 import { toldBy } from '../../checkout/advance.ts'
 import type { ChainFinding } from '../../checkout/chain-look.ts'
 import type { Checkout } from '../../checkout/checkout.ts'
+import { type BookedTransfer, refundOf } from '../../domain/booked-transfer.ts'
 import type { SurfaceName } from '../../domain/good.ts'
 import { viewOf } from '../../domain/offer.ts'
 import { isRefundHeld, type Order, REFUND_HELD, statusCodeOf } from '../../domain/order.ts'
 import { type RailName, railNameSchema } from '../../domain/rail.ts'
 import type { FreeAnswer } from '../../domain/route.ts'
-import { type Arrival, refundOf } from '../../domain/till.ts'
 import { FOUND_MAX, type FoundOrder } from '../../store/orders/orders.ts'
 
 export const STATUS_SECONDS = 2
@@ -62,7 +62,7 @@ export async function paymentStatus(checkout: Checkout, reference: string): Prom
   const [found, other] = await ordersBy(checkout, reference)
   if (other) throw ambiguous()
   const { order, isOwn } = found
-  const late = order.status === 'expired' ? await checkout.orders.orphanedPayment(order.id) : null
+  const late = order.status === 'expired' ? await checkout.orders.unmatchedPayment(order.id) : null
   if (late) throw reachedUs(checkout, late)
   const told = toldBy(checkout, order)
   const { refund, statusUrl, publicStatusUrl } = viewOf<JsonObject>(told, order)
@@ -144,22 +144,26 @@ async function ordersBy(checkout: Checkout, reference: string): Promise<readonly
   const found = shown.kind === 'pays' ? await orders.byReference(reference, shown.names) : []
   const [payer, ...twins] = found.filter(({ order, namedBy }) => namedBy === 'chain' && order.status !== 'expired')
   if (payer) return [payer, ...twins]
-  const orphaned = await orders.orphanedPayment(reference)
-  if (orphaned && !isLaterThan(first, orphaned, reference))
-    throw isUnjudged(orphaned, shown) ? pending(reference) : reachedUs(checkout, orphaned)
+  const unmatched = await orders.unmatchedPayment(reference)
+  if (unmatched && !isLaterThan(first, unmatched, reference))
+    throw isUnjudged(unmatched, shown) ? pending(reference) : reachedUs(checkout, unmatched)
   if (shown.kind === 'pays') throw pending(reference)
   if (!first) throw await unclaimed(checkout, reference, shown)
   return first.namedBy === 'payer' ? [first] : [first, ...others]
 }
 
 /** Was this money called so only after an order had been? Its own transaction is its name, whatever else is called so. */
-function isLaterThan(first: FoundOrder | undefined, { transaction, foundAt }: Arrival, reference: string): boolean {
+function isLaterThan(
+  first: FoundOrder | undefined,
+  { transaction, foundAt }: BookedTransfer,
+  reference: string,
+): boolean {
   return first !== undefined && transaction !== reference.toLowerCase() && foundAt > first.order.createdAt
 }
 
 /** It may be the payment of an order: the books have not compared their names yet, and the chain cannot be asked now. */
-function isUnjudged({ state }: Arrival, { kind }: ChainFinding): boolean {
-  return kind === 'unknown' && (state === 'unclaimed' || state === 'dust')
+function isUnjudged({ state }: BookedTransfer, { kind }: ChainFinding): boolean {
+  return kind === 'unknown' && state === 'unmatched'
 }
 
 function ambiguous(): Problem {
@@ -221,25 +225,20 @@ async function mayLackIt({ store, clock }: Checkout): Promise<boolean> {
 }
 
 /** Without a purchase, or after its order had been given up. */
-function reachedUs({ paymentUrl }: Checkout, orphaned: Arrival): Problem {
-  const isOver = ['refunded', 'kept', 'dust'].includes(orphaned.state)
-  return new Problem('payment_conflict', `This payment reached us without a purchase. ${wayOf(orphaned)}`, {
-    ...(isOver ? { action: 'none' } : { action: 'poll', statusUrl: paymentUrl(ANY_RAIL, orphaned.transaction) }),
-    members: { refund: refundOf(orphaned) },
+function reachedUs({ paymentUrl }: Checkout, unmatched: BookedTransfer): Problem {
+  const isOver = unmatched.state === 'kept' || unmatched.refund?.transaction != null
+  return new Problem('payment_conflict', `This payment reached us without a purchase. ${wayOf(unmatched)}`, {
+    ...(isOver ? { action: 'none' } : { action: 'poll', statusUrl: paymentUrl(ANY_RAIL, unmatched.transaction) }),
+    members: { refund: refundOf(unmatched) },
   })
 }
 
-function wayOf({ state }: Arrival): string {
+function wayOf({ state, refund }: BookedTransfer): string {
   switch (state) {
-    case 'refunded':
-      return 'It was sent back to its payer in full.'
-    case 'orphaned':
-    case 'refunding':
-      return 'It is on its way back to its payer.'
+    case 'returned':
+      return refund?.transaction ? 'It was sent back to its payer in full.' : 'It is on its way back to its payer.'
     case 'kept':
       return 'The operator decided that it stays.'
-    case 'dust':
-      return 'It is too little to be sent back by itself; the operator can.'
     case 'held':
       return 'An operator decides what becomes of it.'
     default:

@@ -122,15 +122,15 @@ create table payment_identities (
   identity    text primary key,
   handle      text not null,
   order_id    text references orders (id),
-  arrival_id  text,
+  transfer_id text,
   -- A payment that was answered 402, and the requests it was shown for. Its payer may pay anew, so it is not taken for the same afterwards.
   refusal     text,
   refused_for text[],
   refused_at  timestamptz,
-  check (num_nonnulls(order_id, arrival_id) <= 1),
+  check (num_nonnulls(order_id, transfer_id) <= 1),
   check (
     num_nonnulls(refusal, refused_for, refused_at) in (0, 3)
-    and (refused_at is null or num_nonnulls(order_id, arrival_id) = 0))
+    and (refused_at is null or num_nonnulls(order_id, transfer_id) = 0))
 );
 create index payment_identities_handle on payment_identities (handle);
 create index payment_identities_order on payment_identities (order_id) where order_id is not null;
@@ -153,10 +153,13 @@ create table holds (
 );
 create index holds_open on holds (resource) where released_at is null;
 
--- One refund per payment, in full, to the payer.
+-- One refund per payment, in full, to its payer: of an order, or of a transfer without one.
 create table refunds (
   id           text primary key,
-  order_id     text not null unique references orders (id),
+  order_id     text unique references orders (id),
+  transfer_id  text unique,
+  -- The payment's own name. The chain refuses a second refund of one name, and so does this table.
+  name         text not null unique,
   amount       numeric(78, 0) not null check (amount > 0),
   recipient    text not null,
   reason       text not null,
@@ -165,11 +168,13 @@ create table refunds (
   asked_by_key text,
   transaction  text,
   created_at   timestamptz not null default now(),
-  completed_at timestamptz
+  completed_at timestamptz,
+  check (num_nonnulls(order_id, transfer_id) = 1)
 );
 create index refunds_recipient on refunds (recipient, created_at);
 create index refunds_created on refunds (created_at);
 create index refunds_open on refunds (created_at) where completed_at is null;
+create index refunds_transaction on refunds (transaction) where transaction is not null;
 
 -- What operators write beside an order.
 create table order_notes (
@@ -255,70 +260,51 @@ create table shop_terms (
   primary key (rail, network, asset, pay_to, realm)
 );
 
--- One asset at one address of ours: how far its transfers have been read, when that was last done, and what the last look found.
-create table tills (
-  id            text primary key,
+-- One asset at one address of ours: how far its transfers were read, and what the last report said.
+create table receiving_accounts (
+  -- network/asset/address, in lower case.
+  id          text primary key,
   -- What was there before the shop opened is none of its business.
-  first_block   bigint not null,
-  checked_block bigint not null,
-  alive_at      timestamptz not null default now(),
-  created_at    timestamptz not null default now(),
-  difference    numeric,
-  seen_block    bigint,
-  reported_at   timestamptz
+  first_block bigint not null,
+  -- Every transfer up to here is in `transfers`.
+  read_block  bigint not null,
+  -- Orders that were settled before this were compared with them.
+  read_until  timestamptz not null default now(),
+  difference  numeric,
+  -- Orders that count as paid, and whose payment the final blocks do not show.
+  missing     text[] not null default '{}',
+  reported_at timestamptz
 );
 
--- Every transfer that reached a till, as the final blocks of the chain show it, and what became of it.
-create table arrivals (
+-- Money that reached a receiving account, as the final blocks of the chain show it. Only added to; what became of it stands beside it.
+create table transfers (
   id           text primary key,
-  till         text not null,
+  account      text not null,
   transaction  text not null,
   log_index    integer not null,
   block_number bigint not null,
   sender       text not null,
   amount       numeric(78, 0) not null check (amount > 0),
-  state        text not null
-    check (state in ('unclaimed', 'matched', 'own', 'orphaned', 'held', 'kept', 'dust', 'refunding', 'refunded')),
+  -- Unmatched: no order has it yet. Matched: it paid one. Held: a person decides. Kept: a person decided that it stays. Returned: it goes back, or has.
+  state        text not null default 'unmatched' check (state in ('unmatched', 'matched', 'held', 'kept', 'returned')),
   reason       text,
+  -- The order that it paid; or the one that had been given up before it came.
   order_id     text,
-  refund_tx    text,
   decided_by   text,
   sequence     integer not null default 0,
   found_at     timestamptz not null default now(),
   updated_at   timestamptz not null default now(),
-  -- When it was last looked at, so that all get their turn; and whether it goes back without the usual wait.
-  due_at       timestamptz not null default now(),
-  hastened     boolean not null default false,
-  -- The chain will not take it back. One that is not final was shown by a caller, and goes again when the chain gives it up.
-  final        boolean not null default true,
-  unique (till, transaction, log_index)
+  unique (account, transaction, log_index)
 );
 -- One transfer pays one order.
-create unique index arrivals_order on arrivals (order_id) where state = 'matched';
-create index arrivals_open on arrivals (till, found_at) where state in ('unclaimed', 'orphaned', 'held', 'refunding');
-create index arrivals_due on arrivals (till, due_at) where state in ('unclaimed', 'orphaned', 'refunding');
-create index arrivals_block on arrivals (till, block_number);
-create index arrivals_transaction on arrivals (transaction);
-create index arrivals_found on arrivals (state, found_at desc, id desc);
--- By the order that had given it up, and by the transaction that sent it back.
-create index arrivals_late on arrivals (order_id) where order_id is not null and state <> 'matched';
-create index arrivals_refund on arrivals (refund_tx) where refund_tx is not null;
-create index arrivals_sender on arrivals (lower(sender), found_at desc);
+create unique index transfers_order on transfers (order_id) where state = 'matched';
+create index transfers_unmatched on transfers (account, updated_at) where state in ('unmatched', 'held');
+create index transfers_transaction on transfers (transaction);
+create index transfers_found on transfers (state, found_at desc, id desc);
+create index transfers_late on transfers (order_id) where order_id is not null and state <> 'matched';
 -- Of one sender, who may have paid ten thousand orders.
-create index arrivals_stray on arrivals (lower(sender), found_at desc) where state not in ('matched', 'own');
-create index arrivals_final on arrivals (updated_at)
-  where state in ('matched', 'own', 'dust', 'kept', 'refunded');
-
--- Orders that count as paid, and whose payment the final blocks of the chain do not show.
-create table missing_settlements (
-  order_id   text primary key,
-  till       text not null references tills (id),
-  state      text not null check (state in ('open', 'landed', 'lost')),
-  detail     text not null,
-  found_at   timestamptz not null default now(),
-  updated_at timestamptz not null default now()
-);
-create index missing_settlements_open on missing_settlements (till) where state <> 'landed';
+create index transfers_sender on transfers (lower(sender), found_at desc) where state <> 'matched';
+create index transfers_updated on transfers (updated_at) where state in ('matched', 'kept', 'returned');
 
 -- ── sends ──
 -- Signed bytes before they leave the process: one row per nonce of a key, every version ever signed for it. Where a delivery or a refund was

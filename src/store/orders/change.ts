@@ -204,8 +204,8 @@ export function changed(order: Order, change: OrderChange): Order {
 }
 
 const BEGIN_REFUND = statement(`
-  insert into refunds (id, order_id, amount, recipient, reason, requested_by, asked_by_key)
-  values ($1, $2, $3, $4, $5, $6, $7)`)
+  insert into refunds (id, order_id, name, amount, recipient, reason, requested_by, asked_by_key)
+  values ($1, $2, $3, $4, $5, $6, $7, $8)`)
 
 const COMPLETE_REFUND = statement(`
   update refunds
@@ -228,8 +228,8 @@ export async function changeRefund(
     const next = await changeOrder(tx, leased, change, event)
     if (next === null) return null
     if (change.to === 'refunding') {
-      const { id, to, reason, by, key } = refund
-      await tx.query(BEGIN_REFUND, [id, order.id, refund.amount.toString(), to, reason, by, key])
+      const { id, name, to, reason, by, key } = refund
+      await tx.query(BEGIN_REFUND, [id, order.id, name, refund.amount.toString(), to, reason, by, key])
     } else {
       await tx.query(COMPLETE_REFUND, [order.id, refund.transaction])
     }

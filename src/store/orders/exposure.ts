@@ -53,6 +53,7 @@ export function refundsToday(payer: string): string {
       select count(*)::int
       from refunds
       where recipient = ${payer}
+        and order_id is not null
         and created_at > now() - interval '1 day'
         and requested_by = '${AUTOMATIC}')`
 }

@@ -19,7 +19,7 @@ const HANDLE_KNOWN = statement(`
   select
   from payment_identities
   where handle = any ($1::text[])
-    and (order_id is not null or arrival_id is not null)
+    and (order_id is not null or transfer_id is not null)
   limit 1`)
 
 /** Has anything come by a name that ends in one of these? */
@@ -30,7 +30,7 @@ export async function isAnyHandleKnown(db: Queryable, handles: readonly string[]
 const CHAIN_NAME = statement<{ identity: string | null }>(`
   select min(identity) as identity
   from payment_identities
-  where (order_id = $1 or arrival_id = $1)
+  where (order_id = $1 or transfer_id = $1)
     and identity like '%:' || $2 || '/%'
     and identity not like '%/challenge/%'`)
 
@@ -40,18 +40,6 @@ export async function paymentName(
   { id, network }: Pick<Order, 'id' | 'network'>,
 ): Promise<string | null> {
   return (await db.query(CHAIN_NAME, [id, network])).rows[0]!.identity
-}
-
-const ALIKE_BEFORE = statement<{ alike: number }>(`
-  select count(*)::int as alike
-  from arrivals a
-  join arrivals b on b.till = a.till and b.transaction = a.transaction and b.sender = a.sender and b.amount = a.amount
-  where a.id = $1
-    and b.log_index < a.log_index`)
-
-/** Of transfers that have no name: how many like this one stand before it in its transaction. Also after that was mined again elsewhere. */
-export async function alikeBefore(db: Queryable, arrivalId: string): Promise<number> {
-  return (await db.query(ALIKE_BEFORE, [arrivalId])).rows[0]!.alike
 }
 
 export async function firstOrder(

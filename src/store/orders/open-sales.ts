@@ -27,22 +27,23 @@ export async function openSales(queryable: Queryable): Promise<readonly OpenSale
   return (await queryable.query(OPEN)).rows
 }
 
-const STRANDED = statement<{ till: string; count: number; example: string }>(`
-  select till, count(*)::int as count, min(id) as example
-  from arrivals
-  where state in ('unclaimed', 'orphaned', 'refunding')
-    and amount >= $2
-    and till <> all ($1::text[])
-  group by till
-  order by till`)
+const STRANDED = statement<{ account: string; count: number; example: string }>(`
+  select t.account, count(*)::int as count, min(t.id) as example
+  from transfers t
+  left join refunds r on r.transfer_id = t.id
+  where (t.state = 'unmatched' or (t.state = 'returned' and r.completed_at is null))
+    and t.amount >= $2
+    and t.account <> all ($1::text[])
+  group by t.account
+  order by t.account`)
 
-/** Money that is to be looked into or sent back, at tills other than these. */
+/** Money that is to be looked into or sent back, at receiving accounts other than these. */
 export async function strandedMoney(
   queryable: Queryable,
-  tills: readonly string[],
+  accounts: readonly string[],
   { refundAtLeast }: { readonly refundAtLeast: bigint },
-): Promise<readonly { readonly till: string; readonly count: number; readonly example: string }[]> {
-  return (await queryable.query(STRANDED, [tills, refundAtLeast.toString()])).rows
+): Promise<readonly { readonly account: string; readonly count: number; readonly example: string }[]> {
+  return (await queryable.query(STRANDED, [accounts, refundAtLeast.toString()])).rows
 }
 
 // From one kind of good to the next by the index: every order would be too many to read at a start.

@@ -1,14 +1,13 @@
 import type { JsonObject } from '../../base/json.ts'
+import type { BookedTransfer } from '../../domain/booked-transfer.ts'
 import type { ToldEvent } from '../../domain/event.ts'
 import type { Hold } from '../../domain/good.ts'
 import type { LeasedOrder, Order } from '../../domain/order.ts'
 import { isPrivateIdentity } from '../../domain/rail.ts'
-import type { Arrival } from '../../domain/till.ts'
 import type { Database } from '../db.ts'
 import { type Refusal, refusePayment } from '../refusals.ts'
 import { statement } from '../statement.ts'
-import { orphanedPayment } from '../tills/arrival-list.ts'
-import { missingOf } from '../tills/missing-settlements.ts'
+import { unmatchedPayment } from '../transfers/list.ts'
 import { countAttempt, holdRefund, markInDoubt, noteTry } from './attempts.ts'
 import { changeOrder, changeRefund, type OrderChange, type RefundChange } from './change.ts'
 import { findByIdentities, isAnyHandleKnown, paymentName } from './known-payments.ts'
@@ -26,7 +25,7 @@ export type Orders = {
   refuse(refusal: Refusal): Promise<boolean>
   byId(id: string): Promise<Order | null>
   byIdentities(identities: readonly string[]): Promise<Order | null>
-  /** Is any order or arrival known by a name that ends in one of these? */
+  /** Is any order or transfer known by a name that ends in one of these? */
   isAnyHandleKnown(handles: readonly string[]): Promise<boolean>
   /**
    * Anything a payer may hold: order id, payment transaction, authorization nonce, challenge id, idempotency key. Only the orders whose name
@@ -34,12 +33,10 @@ export type Orders = {
    * paid under one nonce the first one first. `shown`: the names of the payments that the chain shows in it, where it is a transaction.
    */
   byReference(reference: string, shown?: readonly string[]): Promise<readonly FoundOrder[]>
-  /** The orphaned payment that goes by this name: its money reached the till, and no order has it. */
-  orphanedPayment(reference: string): Promise<Arrival | null>
+  /** The payment that goes by this name, whose money reached us, and that no order has. */
+  unmatchedPayment(reference: string): Promise<BookedTransfer | null>
   change(leased: LeasedOrder, change: OrderChange, event: ToldEvent): Promise<Order | null>
   changeRefund(leased: LeasedOrder, change: RefundChange, event: ToldEvent): Promise<Order | null>
-  /** Has the chain dropped its payment? `open`: it may come back. */
-  missingPayment(id: string): Promise<'open' | 'lost' | null>
   /** The name that the chain knows its payment by, whatever else it is called. */
   paymentName(order: Pick<Order, 'id' | 'network'>): Promise<string | null>
   markInDoubt(leased: LeasedOrder, error: string): Promise<Order | null>
@@ -120,10 +117,9 @@ export function createOrders(db: Database): Orders {
         isOwn: row.id === reference || identities.some((identity) => identity !== null && isPrivateIdentity(identity)),
       }))
     },
-    orphanedPayment: (reference) => orphanedPayment(db, reference),
+    unmatchedPayment: (reference) => unmatchedPayment(db, reference),
     change: (leased, change, event) => changeOrder(db, leased, change, event),
     changeRefund: (leased, change, event) => changeRefund(db, leased, change, event),
-    missingPayment: (id) => missingOf(db, id),
     paymentName: (order) => paymentName(db, order),
     markInDoubt: (leased, error) => markInDoubt(db, leased, error),
     countAttempt: (leased, error) => countAttempt(db, leased, error),

@@ -49,6 +49,7 @@ type RefundJson = {
   id: string
   amount: string
   recipient: Address
+  name: string
   reason: string
   requested_by: string
   asked_by_key: string | null
@@ -61,7 +62,7 @@ type RefundJson = {
 export const ORDER_COLUMNS = `
     o.*,
     case when r.id is null then null else jsonb_build_object(
-      'id', r.id, 'amount', r.amount::text, 'recipient', r.recipient, 'reason', r.reason, 'requested_by', r.requested_by,
+      'id', r.id, 'amount', r.amount::text, 'recipient', r.recipient, 'name', r.name, 'reason', r.reason, 'requested_by', r.requested_by,
       'asked_by_key', r.asked_by_key,
       'transaction', r.transaction, 'created_at', r.created_at, 'completed_at', r.completed_at) end as refund`
 
@@ -115,6 +116,7 @@ function fromRefundJson(refund: RefundJson): Refund {
     id: refund.id,
     amount: BigInt(refund.amount),
     to: refund.recipient,
+    name: refund.name,
     reason: refund.reason,
     by: refund.requested_by,
     key: refund.asked_by_key,

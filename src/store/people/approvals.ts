@@ -4,13 +4,13 @@ import type { Database, Queryable, Transaction } from '../db.ts'
 import { type Doer, recordDeeds } from '../deeds.ts'
 import { statement } from '../statement.ts'
 
-type ApprovalKind = 'order.refund' | 'order.decide' | 'arrival.refund'
+type ApprovalKind = 'order.refund' | 'order.decide' | 'transfer.refund'
 
 /** A refund that one person asked for, and that another one has to approve. */
 export type Approval = {
   readonly id: string
   readonly kind: ApprovalKind
-  /** An order or an arrival. */
+  /** An order or a transfer. */
   readonly about: string
   /** What is needed to carry it out, and to decide about it. */
   readonly request: JsonObject

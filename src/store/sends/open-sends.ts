@@ -14,7 +14,7 @@ const OPEN = statement<OpenSends>(`
   from sends s
   where (lower(s.signer) = lower($1) or s.call ->> 'data' like '%' || lower(substr($1, 3)) || '%')
     and (exists (select from jobs j where j.key = s.order_id)
-      or exists (select from arrivals a where a.id = s.order_id and a.state = 'refunding'))`)
+      or exists (select from refunds r where r.transfer_id = s.order_id and r.completed_at is null))`)
 
 export async function openSendsOf(queryable: Queryable, signer: string): Promise<OpenSends> {
   // A database that no shop has started on has nothing of anybody's.

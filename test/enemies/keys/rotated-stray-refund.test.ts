@@ -45,7 +45,7 @@ test('E15: orphaned money that a person sends back while another replica keeps t
   }
   const body = JSON.stringify({ decision: 'refund' })
   const headers = { 'content-type': 'application/json' }
-  const answer = await asOperator(shop, `/operator/arrivals/${items[0]!.id}`, { method: 'POST', headers, body })
+  const answer = await asOperator(shop, `/operator/transfers/${items[0]!.id}`, { method: 'POST', headers, body })
   assert.equal(answer.status, 200, await answer.text())
   for (const look of [shop, { service }]) await reconcileRail(look, rail, AT_ONCE)
   const sentBack = [demoAddressOf('treasury'), treasury.address].map((from) =>

@@ -177,7 +177,7 @@ test('E11: money without a purchase is not forgotten with the options of its rai
   await stranger.give(50_000_000n)
   const retired = await open(switchedOff.mpp)
   const seen = async () =>
-    (await shop.store.db.query<{ state: string; sender: string }>(`select state, sender from arrivals`)).rows
+    (await shop.store.db.query<{ state: string; sender: string }>(`select state, sender from transfers`)).rows
   await until(async () => (await seen()).some(({ sender }) => sender.toLowerCase() === stranger.address.toLowerCase()))
   await retired.stop()
   await assert.rejects(

@@ -14,11 +14,11 @@ for (const [title, ago, kept, aheadSeconds] of [
   [
     'E30: money that was pushed before anybody could read the chain is found, though nobody presents it',
     '0 seconds',
-    'orphaned',
+    'unmatched',
     0,
   ],
-  ['E30: it is found when the node was silent for hours, too', '3 hours', 'orphaned', 0],
-  ["E30: it is found when our clocks are two minutes ahead of the chain's, too", '0 seconds', 'orphaned', 120],
+  ['E30: it is found when the node was silent for hours, too', '3 hours', 'unmatched', 0],
+  ["E30: it is found when our clocks are two minutes ahead of the chain's, too", '0 seconds', 'unmatched', 120],
 ] as const)
   test(title, async (t) => {
     const { wrap, meddle } = createMeddler()
@@ -32,7 +32,7 @@ for (const [title, ago, kept, aheadSeconds] of [
     const before = await rail.till(shop)
     await payFor(shop, rail, await fundedWallet(shop))
     assert.equal((await rail.till(shop)) - before, LOT_PRICE)
-    await shop.store.db.query('delete from tills')
+    await shop.store.db.query('delete from receiving_accounts')
     await shop.store.db.query('update shop_terms set first_used = first_used - $1::interval', [ago])
     const transports = [...plainTransports(shop.chains)].map(
       ([chainId, plain]) => [chainId, wrap(chainId, plain as RpcTransport)] as const,

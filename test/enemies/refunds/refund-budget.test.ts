@@ -51,19 +51,19 @@ for (const rail of [x402UnderTest, mppPushUnderTest])
     }
   })
 
-test('E6: orphaned payments that arrive together do not use up the refunds of a day one by one', async () => {
+test('E6: unmatched transfers that come together do not use up the refunds of a day one by one', async () => {
   const shop = await startShop({
-    env: { SUTLER_RECONCILE_SECONDS: '1', SUTLER_ORPHAN_AFTER_SECONDS: '0', SUTLER_ORPHAN_REFUND_SECONDS: '0' },
+    env: { SUTLER_RECONCILE_SECONDS: '1', SUTLER_RETURN_AFTER_SECONDS: '0' },
     configure: (config) => ({ ...config, limits: { ...config.limits, refundsPerDay: 1_000_000_000n } }),
   })
   try {
     for (let i = 0; i < 4; i++) await (await x402Stranger(shop)).give(600_000_000n)
     const states = async () =>
-      (await shop.store.db.query<{ state: string }>('select state from arrivals order by state')).rows.map(
+      (await shop.store.db.query<{ state: string }>('select state from transfers order by state')).rows.map(
         ({ state }) => state,
       )
-    await until(async () => (await states()).filter((state) => state === 'held' || state === 'refunded').length === 4)
-    assert.deepEqual(await states(), ['held', 'held', 'held', 'refunded'])
+    await until(async () => (await states()).filter((state) => state !== 'unmatched').length === 4)
+    assert.deepEqual(await states(), ['held', 'held', 'held', 'returned'])
   } finally {
     await shop.stop()
   }

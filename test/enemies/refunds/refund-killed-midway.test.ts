@@ -92,8 +92,7 @@ for (const [nth, name] of STEPS.entries())
       dies = null
       assert.equal(status, 'refunded')
       for (let look = 0; look < 2; look++)
-        for (const service of [shop.service, other])
-          await reconcileRail({ service }, rail, { orphanAfterSeconds: 0, refundAfterSeconds: 0 })
+        for (const service of [shop.service, other]) await reconcileRail({ service }, rail, { returnAfterSeconds: 0 })
       const treasuries = [demoAddressOf('treasury'), privateKeyToAccount(key).address]
       const back = await Promise.all(treasuries.map((from) => transfers(shop, rail, from, late.address)))
       assert.deepEqual(back.flat(), [250_000n])

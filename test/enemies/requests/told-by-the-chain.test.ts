@@ -5,7 +5,7 @@ import { TRANSFER } from '../../../src/chain/eip3009.ts'
 import { movableClock, said } from '../../checkout/counter.ts'
 import { createMeddler } from '../../checkout/meddler.ts'
 import { preempt, sendFrom, type X402Payment } from '../../checkout/x402-wallet.ts'
-import { AT_ONCE, buyUrl, LOT_PRICE, payFor, reconcileRail } from '../../operations/desk.ts'
+import { AT_ONCE, buyUrl, LOT_PRICE, payFor, reconcileRail, TOMORROW } from '../../operations/desk.ts'
 import { mppStranger, transfer, x402Stranger } from '../../operations/strangers.ts'
 import { fundedWallet, post } from '../../support/buyers.ts'
 import { mppPullUnderTest, mppPushUnderTest, x402UnderTest } from '../../support/credentials.ts'
@@ -33,7 +33,6 @@ afterEach(() => {
 const meddle = (...args: Parameters<typeof meddler.meddle>) => stops.push(meddler.meddle(...args))
 
 /** Nothing is old enough to be judged. */
-const UNJUDGED = { orphanAfterSeconds: 60 }
 
 type Rail = typeof x402UnderTest
 const surfaceOf = ({ rail }: Rail) => `/agentic/${rail}/purchases`
@@ -97,7 +96,7 @@ for (const rail of [x402UnderTest, mppPullUnderTest, mppPushUnderTest])
     test('is not denied while the chain cannot be asked', async () => {
       verifies('D8.3')
       const { transaction } = await heldPurchase(rail)
-      await reconcileRail(shop, rail, UNJUDGED)
+      await reconcileRail(shop, rail, TOMORROW)
       for (const method of ['eth_getTransactionByHash', 'eth_getTransactionReceipt'])
         meddle(method, () => Promise.reject(new Error('silent')))
       await assertTold(rail, transaction, [202, 'unknown'])
@@ -145,7 +144,7 @@ describe('a transaction that no order is known by', () => {
       verifies('D8.3', 'D14.2')
       const transaction = await (await come(shop)).give(LOT_PRICE)
       await assertTold(rail, transaction, [202, 'unknown'])
-      await reconcileRail(shop, rail, UNJUDGED)
+      await reconcileRail(shop, rail, TOMORROW)
       await assertTold(rail, transaction, [409, true])
     })
 
@@ -178,6 +177,6 @@ describe('a transaction that no order is known by', () => {
     }
     assert.equal(told.filter((status) => status === 404).length, 20)
     assert.equal(told.filter((status) => status === 202).length, 80)
-    assert.equal(asked() - before, 20 * shop.service.operations.reconcileContext.tills.length)
+    assert.equal(asked() - before, 20 * shop.service.operations.reconcileContext.accounts.length)
   })
 })

@@ -25,7 +25,7 @@ let shop: TestShop
 before(async () => {
   shop = await startShop({
     wrapTransport: meddler.wrap,
-    env: { SUTLER_RECONCILE_SECONDS: '1' },
+    env: { SUTLER_RECONCILE_SECONDS: '1', SUTLER_RETURN_AFTER_SECONDS: '5' },
     configure: (config) => ({ ...config, limits: { ...config.limits, waitMsMax: AS_FAR_AS_IT_CAN_MS } }),
   })
 })
@@ -63,7 +63,7 @@ async function rows(): Promise<Record<string, number>> {
   const counts = tables.map((table) => `(select count(*)::int from ${table}) as ${table}`)
   // The till is read at any time, and then shows what earlier purchases paid.
   counts.push(
-    `(select count(*)::int from arrivals a where not exists (select from orders where payment_tx = a.transaction)) as arrivals`,
+    `(select count(*)::int from transfers a where not exists (select from orders where payment_tx = a.transaction)) as transfers`,
   )
   const jobs = `(select count(*)::int from jobs where kind <> 'reconcile') as jobs`
   return (await shop.store.db.query<Record<string, number>>(`select ${[...counts, jobs].join(', ')}`)).rows[0]!
@@ -162,7 +162,7 @@ test('E9: a payment whose log is visible and whose receipt is not is not given u
   await until(async () => (await buy()).status === 200)
 })
 
-test('E9: a payment without the memo of its challenge goes back at once, and its payer hears so', async () => {
+test('E9: a payment without the memo of its challenge goes back, and its payer hears so', async () => {
   verifies('D14.3')
   const wallet = await mppWallet(shop)
   const challenge = await ask(wallet)
@@ -172,7 +172,7 @@ test('E9: a payment without the memo of its challenge goes back at once, and its
   const { code, payment, retry, refund } = await said(answer)
   assert.deepEqual([answer.status, code, payment.taken, retry.action], [409, 'payment_returned', true, 'poll'])
   assert.equal(refund?.status, 'refunding')
-  assert.equal((await fetch(retry.statusUrl!)).status, 409)
+  assert.ok([202, 409].includes((await fetch(retry.statusUrl!)).status))
   await until(async () => (await said(await fetch(retry.statusUrl!))).refund?.status === 'refunded')
   assert.equal(await pathUsdOf(shop, wallet.address), paid + PRICE)
 })

@@ -15,7 +15,7 @@ export const OPERATOR_TOKEN = new Secret('the-token-of-whoever-runs-this-univers
 type Deed = Extract<Fault, { kind: 'operator' }>['deed']
 type Listed = { readonly orderId: string; readonly status: string; readonly good: string }
 type Item = { readonly kind: string; readonly id: string }
-/** What reconciliation says about one till, in atomic units. */
+/** What reconciliation says about one receiving account, in atomic units. */
 export type Report = {
   readonly network: string
   readonly asset: Address
@@ -99,8 +99,8 @@ export function createOperator(universe: Universe): Operator {
 
   /** Money that nobody can tell what it is for: whoever got something for it does not get it back. */
   async function decideHeld(id: string): Promise<void> {
-    const found = await call<{ arrivals: readonly { payer: string }[] }>('GET', `/operator/arrivals/${id}`)
-    const sender = found?.arrivals[0]?.payer
+    const found = await call<{ transfers: readonly { payer: string }[] }>('GET', `/operator/transfers/${id}`)
+    const sender = found?.transfers[0]?.payer
     // Whoever has not heard whose money it is decides nothing yet.
     if (sender === undefined) return
     const purchase = universe.purchases.find(({ payer }) => payer.address.toLowerCase() === sender.toLowerCase())
@@ -108,12 +108,12 @@ export function createOperator(universe: Universe): Operator {
     const { paid, back, delivered } = known ?? { paid: [id], back: [], delivered: 0 }
     const gone = Math.max(back.length, sentBack.get(sender) ?? 0)
     const decision = paid.length - delivered - gone > 0 ? 'refund' : 'keep'
-    if (await call('POST', `/operator/arrivals/${id}`, { decision, by: 'somebody' }))
+    if (await call('POST', `/operator/transfers/${id}`, { decision, by: 'somebody' }))
       if (decision === 'refund') sentBack.set(sender, gone + 1)
   }
 
   async function reconcile() {
-    return (await call<{ tills: readonly Report[] }>('POST', '/operator/reconcile'))?.tills ?? null
+    return (await call<{ accounts: readonly Report[] }>('POST', '/operator/reconcile'))?.accounts ?? null
   }
 
   return {

@@ -23,7 +23,7 @@ export function createReceiver(manner: Manner): Receiver {
 
   function hear({ url, headers, body }: PostMessage): void {
     const { type, data } = JSON.parse(body) as { type: string; data: Record<string, unknown> }
-    const subject = String(data['orderId'] ?? data['arrivalId'] ?? data['reportId'] ?? data['id'])
+    const subject = String(data['orderId'] ?? data['transferId'] ?? data['reportId'] ?? data['id'])
     log.push({ id: headers['webhook-id']!, url, subject, sequence: Number(data['sequence']), type })
   }
 

@@ -16,7 +16,7 @@ const FILTERS = [
 /** Where the thing that was changed is. */
 function addressOf({ kind, id }) {
   if (kind === 'order') return `/operator/orders/${id}`
-  if (kind === 'arrival') return `/operator/arrivals/${id}`
+  if (kind === 'transfer') return `/operator/transfers/${id}`
   if (kind === 'webhook') return `/operator/webhooks/${id}`
   if (kind === 'operator' || kind === 'session') return '/operator/people'
   return null

@@ -54,26 +54,25 @@ const retry = async (id, done) => (await import('../deeds.js')).retry(id, done)
 const KINDS = {
   stuck: 'off',
   in_doubt: 'doubt',
-  held: 'arrival',
-  lost: 'bad',
+  held: 'transfer',
   refund_stuck: 'back',
   refund_held: 'back',
   wallet_low: 'wallet',
   webhook_dead: 'hook',
   webhook_disabled: 'hook',
   check_failing: 'system',
-  reconcile_difference: 'money',
+  payment_missing: 'money',
 }
 /** Things with a page of their own. */
-const WITH_PAGE = new Set(['order', 'arrival', 'webhook'])
-const ABOUT = /^(attention|wallet|node|game|rail|surface|order\.failed|payment\.orphaned|refund|operator)|^poll$/
+const WITH_PAGE = new Set(['order', 'transfer', 'webhook'])
+const ABOUT = /^(attention|wallet|node|game|rail|surface|order\.failed|payment\.held|refund|operator)|^poll$/
 
 /** Where the thing itself is. */
 function addressOf({ subject }) {
   const places = {
     order: `/operator/orders/${subject.id}`,
-    arrival: `/operator/arrivals/${subject.id}`,
-    arrivals: '/operator/arrivals?state=held',
+    transfer: `/operator/transfers/${subject.id}`,
+    transfers: '/operator/transfers?state=held',
     webhook: `/operator/webhooks/${subject.id}`,
     wallet: '/operator/wallets',
   }
@@ -134,7 +133,7 @@ function Approvals({ of }) {
   return html`<section class="card flush" aria-label="Waits for a second person"><header><h2>Waits for a second person</h2></header><ul class="needs">${of.data.approvals.map(
     (
       one,
-    ) => html`<li key=${one.id} class="go"><span class="sign"><${Icon} name="people" /></span><div><b>${one.by} asks to send ${sum(one.amount)} ${one.currency ?? ''} back</b><p class="soft small">${one.reason ? `${one.reason} · ` : ''}<${Link} class="mono" to="/operator/${one.subject.type === 'arrival' ? 'arrivals' : 'orders'}/${one.subject.id}">${one.subject.id.slice(0, 12)}…<//> · until ${timeOf(one.expiresAt)}</p></div><span class="much"><${Money} amount=${one.amount} currency=${one.currency} /></span>
+    ) => html`<li key=${one.id} class="go"><span class="sign"><${Icon} name="people" /></span><div><b>${one.by} asks to send ${sum(one.amount)} ${one.currency ?? ''} back</b><p class="soft small">${one.reason ? `${one.reason} · ` : ''}<${Link} class="mono" to="/operator/${one.subject.type === 'transfer' ? 'transfers' : 'orders'}/${one.subject.id}">${one.subject.id.slice(0, 12)}…<//> · until ${timeOf(one.expiresAt)}</p></div><span class="much"><${Money} amount=${one.amount} currency=${one.currency} /></span>
       <span class="acts"><${Act} no=${one.can.approve.why} class="primary" onClick=${() => agree(one, of.again)}>Agree…<//><${Act} onClick=${() => refuse(one, of.again)}>${one.isOwn ? 'Take back…' : 'Refuse…'}<//></span></li>`,
   )}</ul></section>`
 }

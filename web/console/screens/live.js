@@ -18,14 +18,14 @@ const KINDS = [
 const isOf = (kind, type) => {
   if (kind === '') return true
   if (kind === 'order') return /^(order|craft)\./.test(type)
-  if (kind === 'trouble') return /^(wallet|node|game|rail|surface|attention)\.|failed|orphaned/.test(type)
+  if (kind === 'trouble') return /^(wallet|node|game|rail|surface|attention)\.|failed|held/.test(type)
   return type.startsWith(`${kind}.`)
 }
 
 /** What an event is about, where that has a page. */
 export function addressOf(subject, type) {
   if (/^(ord|act)_/.test(subject)) return `/operator/orders/${subject}`
-  if (type === 'payment.orphaned' || /^arr_/.test(subject)) return `/operator/arrivals/${subject}`
+  if (type === 'payment.held' || /^trf_/.test(subject)) return `/operator/transfers/${subject}`
   return null
 }
 

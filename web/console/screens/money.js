@@ -52,9 +52,9 @@ export default function Money() {
   const address = `/operator/money?by=${way}&from=${encodeURIComponent(startOf(days))}`
   const money = useData(address, { every: 60_000 })
   const { data } = money
-  // In the order of the tills, which is that of the protocols on every screen.
+  // In the order of the receiving accounts, which is that of the protocols on every screen.
   const currencies = data
-    ? [...new Set([...data.tills, ...data.rows, ...data.float].map(({ currency }) => currency).filter(Boolean))]
+    ? [...new Set([...data.accounts, ...data.rows, ...data.float].map(({ currency }) => currency).filter(Boolean))]
     : []
   const [chosen, setChosen] = useState(null)
   const currency = currencies.includes(chosen) ? chosen : currencies[0]
@@ -154,7 +154,7 @@ function Float({ of }) {
     float,
     liabilities,
     held,
-    tills,
+    accounts,
   }) => {
     const owedOn = (network) =>
       liabilities.filter((one) => sameChain(one.network, network)).reduce((all, { amount }) => all + Number(amount), 0)
@@ -165,37 +165,38 @@ function Float({ of }) {
             const owed = owedOn(one.network)
             const currency =
               one.currency ??
-              [...tills, ...liabilities].find(({ network }) => sameChain(network, one.network))?.currency
+              [...accounts, ...liabilities].find(({ network }) => sameChain(network, one.network))?.currency
             return html`<div class="gauge"><div class="titled"><span><${Sum} amount=${one.amount} currency=${currency} /> <small class="soft">on ${one.network}</small></span><${Status} of=${Number(one.amount) >= owed ? 'ok' : 'fail'} words=${Number(one.amount) >= owed ? 'covers all that is open' : 'does not cover what is open'} /></div>
         <${Steps} of=${Math.max(Number(one.amount), owed, 1)} rows=${[{ name: 'Float', value: Number(one.amount), text: sum(one.amount), tone: 'ok' }, { name: 'Owed', value: owed, text: sum(owed.toFixed(2)), tone: 'warn' }]} /><small class="asof">as of <${When} at=${one.asOf} /></small></div>`
           })
     }
-    ${held.length > 0 ? html`<${Facts} rows=${held.map(({ amount, currency, count }) => ['Held', html`<${Link} to="/operator/arrivals?state=held"><${Sum} amount=${amount} currency=${currency} /> in ${number(count)} payments<//>`])} />` : null}`
+    ${held.length > 0 ? html`<${Facts} rows=${held.map(({ amount, currency, count }) => ['Held', html`<${Link} to="/operator/transfers?state=held"><${Sum} amount=${amount} currency=${currency} /> in ${number(count)} payments<//>`])} />` : null}`
   }}<//>`
 }
 
 const sameChain = (one, other) => one.split(':')[1] === other.split(':')[1]
 
 function Tills({ of }) {
-  return html`<${Panel} of=${of} title="Chain against books">${({ tills }) => (tills.length === 0 ? html`<p class="soft">Not compared yet.</p>` : html`<ul class="rows">${tills.map(({ network, payTo, currency, difference, asOfBlock, at }) => html`<li><span class="grow"><b>${currency}</b> <small class="soft">on ${network}</small><small class="block soft mono">${payTo}</small></span><span class="end stacked"><${Status} of=${Number(difference) === 0 ? 'ok' : 'fail'} words=${Number(difference) === 0 ? 'no difference' : `differs by ${sum(difference)}`} /><small class="soft">block ${number(asOfBlock)}, <${When} at=${at} /></small></span></li>`)}</ul>`)}<//>`
+  return html`<${Panel} of=${of} title="Chain against books">${({ accounts }) => (accounts.length === 0 ? html`<p class="soft">Not compared yet.</p>` : html`<ul class="rows">${accounts.map(({ network, payTo, currency, difference, asOfBlock, at }) => html`<li><span class="grow"><b>${currency}</b> <small class="soft">on ${network}</small><small class="block soft mono">${payTo}</small></span><span class="end stacked"><${Status} of=${Number(difference) === 0 ? 'ok' : 'fail'} words=${Number(difference) === 0 ? 'no difference' : `differs by ${sum(difference)}`} /><small class="soft">block ${number(asOfBlock)}, <${When} at=${at} /></small></span></li>`)}</ul>`)}<//>`
 }
 
 /** Asks the chain, so it may take a while; nothing is changed by it. */
 function Reconcile({ done }) {
   const { run, fault, isBusy } = useDeed()
-  const [tills, setTills] = useState(null)
-  const items = tills?.flatMap((till) => till.items.map((item) => ({ ...item, till: till.till }))) ?? []
-  return html`<${Dialog} title="Compare the books with the chain" lead="Reads what reached each till on the chain since the last comparison, and names every difference.">
+  const [accounts, setAccounts] = useState(null)
+  const items =
+    accounts?.flatMap((account) => account.items.map((item) => ({ ...item, account: account.account }))) ?? []
+  return html`<${Dialog} title="Compare the books with the chain" lead="Reads what reached each receiving account on the chain since the last comparison, and names every difference.">
     <${Refusal} fault=${fault} />
     ${
-      tills === null
+      accounts === null
         ? null
-        : html`<ul class="rows">${tills.map((till) => html`<li><span class="grow"><b>${till.rail ?? till.till}</b><small class="block soft">blocks ${number(till.blocks.from)} to ${number(till.blocks.to)}, ${number(till.arrived.count)} payments</small></span><span class="end"><${Status} of=${till.difference === '0' ? 'ok' : 'fail'} words=${till.difference === '0' ? 'no difference' : 'differs'} /></span></li>`)}</ul>
+        : html`<ul class="rows">${accounts.map((account) => html`<li><span class="grow"><b>${account.rail ?? account.account}</b><small class="block soft">blocks ${number(account.blocks.from)} to ${number(account.blocks.to)}, ${number(account.arrived.count)} payments</small></span><span class="end"><${Status} of=${account.difference === '0' ? 'ok' : 'fail'} words=${account.difference === '0' ? 'no difference' : 'differs'} /></span></li>`)}</ul>
       ${items.length === 0 ? html`<${Notice} tone="ok">The books say what the chain says.<//>` : html`<ul class="rows">${items.map((item) => html`<li><b>${plain(item.kind ?? 'difference')}</b><span class="grow mono">${item.transaction ?? item.orderId ?? ''}</span><span>${item.amount}</span></li>`)}</ul>`}`
     }
     <footer><button type="button" onClick=${closeDialog}>Close</button><button type="button" class="primary" disabled=${isBusy} onClick=${() =>
       run(async () => {
-        setTills((await tell('POST', '/operator/reconcile')).tills)
+        setAccounts((await tell('POST', '/operator/reconcile')).accounts)
         done()
-      })}>${isBusy ? 'Comparing…' : tills ? 'Once more' : 'Compare now'}</button></footer><//>`
+      })}>${isBusy ? 'Comparing…' : accounts ? 'Once more' : 'Compare now'}</button></footer><//>`
 }

@@ -241,7 +241,7 @@ export default function Order({ id }) {
     return () => main.removeEventListener('rowkey', keys)
   }, [data])
   if (!data && fault?.status === 404)
-    return html`<${Head} title="Nothing has this name" crumbs=${crumbs} /><section class="card"><${Empty} icon="search" title="The shop knows no order ${short(id)}" acts=${html`<${Link} class="button" to="/operator/orders">All orders<//><${Link} class="button" to="/operator/arrivals">Money without an order<//>`}>It may be money that came without a purchase, or belong to another shop.<//></section>`
+    return html`<${Head} title="Nothing has this name" crumbs=${crumbs} /><section class="card"><${Empty} icon="search" title="The shop knows no order ${short(id)}" acts=${html`<${Link} class="button" to="/operator/orders">All orders<//><${Link} class="button" to="/operator/transfers">Money without an order<//>`}>It may be money that came without a purchase, or belong to another shop.<//></section>`
   if (!data)
     return html`<${Head} title="Order" crumbs=${crumbs} />${fault ? html`<${Failed} fault=${fault} again=${again} />` : html`<div class="skeleton tall" aria-hidden="true"></div>`}`
   const { order, can, sends, webhooks, related } = data

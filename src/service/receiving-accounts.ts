@@ -4,11 +4,9 @@ import { isProblem } from '../base/problem.ts'
 import { isContractCode, readCode } from '../chain/code.ts'
 import { blockBefore, blockTime, finalBlock } from '../chain/head.ts'
 import { readReceipt, readReceipts } from '../chain/receipt.ts'
-import { secondOpinion } from '../chain/second-opinion.ts'
 import { transfersIn, transfersSoFar } from '../chain/transfers.ts'
-import { isAlike, type Till, type Transfer, tillIdOf } from '../domain/till.ts'
+import { accountIdOf, type ReceivingAccount } from '../domain/receiving-account.ts'
 import { watchSends } from '../outbox/watch.ts'
-import { isConfirmed } from '../rails/confirmations.ts'
 import type { Database } from '../store/db.ts'
 import { sendsOf } from '../store/sends/journal.ts'
 import { createSendWatch, type WatchScope } from '../store/sends/watch.ts'
@@ -16,7 +14,7 @@ import type { ShopTerms } from '../store/shop-terms.ts'
 import type { OpenRail } from './rails.ts'
 import type { RoleSigner } from './signers.ts'
 
-type TillParts = {
+type AccountParts = {
   readonly rails: readonly OpenRail[]
   readonly signers: readonly RoleSigner[]
   /** Every key that is or was ours: what comes from one is nobody's payment, and must not go back to it. */
@@ -25,30 +23,29 @@ type TillParts = {
   /** What this shop asked for before. */
   readonly past: readonly ShopTerms[]
   readonly log: Log
-  /** From this amount on two nodes have to show what is sent back; null: never. */
-  readonly secondOpinionFrom: bigint | null
 }
 
 /** As deep as the largest payment has to lie. */
 const MONEY_MAX = 2n ** 255n
 
 /** Where each rail's money arrives, and where it arrived by earlier configurations: whoever pays there has paid us. */
-export function createTills(parts: TillParts): readonly Till[] {
-  return parts.rails.flatMap((open) => tillsOf(parts, open))
+export function createReceivingAccounts(parts: AccountParts): readonly ReceivingAccount[] {
+  return parts.rails.flatMap((open) => accountsOf(parts, open))
 }
 
-function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: OpenRail): readonly Till[] {
+function accountsOf(
+  parts: AccountParts,
+  { rail, chain, confirmations, sinceBlock }: OpenRail,
+): readonly ReceivingAccount[] {
   const { past, signers, ownKeys, database } = parts
-  const { rpc, head } = chain
+  const { rpc } = chain
   const { name, network, asset } = rail
   const earlier = past.filter(
     (terms) => terms.rail === name && terms.network === network && sameAddress(terms.asset, asset),
   )
   const places = new Map([rail, ...earlier].map(({ payTo }) => [payTo.toLowerCase(), payTo]))
   const own = [...ownKeys, ...places.values()]
-  const depth = { head, confirmations }
-  const opinion = secondOpinion(rpc, parts.secondOpinionFrom)
-  const idOf = (payTo: Address) => tillIdOf({ network, asset, payTo })
+  const idOf = (payTo: Address) => accountIdOf({ network, asset, payTo })
   return [...places.values()].map((payTo) => ({
     id: idOf(payTo),
     rail,
@@ -70,35 +67,17 @@ function tillsOf(parts: TillParts, { rail, chain, confirmations, sinceBlock }: O
       if (!isAnswered || known.some((one) => one?.blockHash === null)) return true
       return receipts.some((receipt) => receipt?.succeeded && transfersIn(receipt, asset, [payTo]).length > 0)
     },
-    async isDeep(arrival) {
-      const { transaction, blockNumber, amount } = arrival
-      if (!(await isConfirmed(depth, blockNumber, amount))) return false
-      const receipt = await readReceipt(rpc, transaction)
-      if (!receipt?.succeeded) return false
-      const isThere = transfersIn(receipt, asset, [payTo]).some((one) => isSameTransfer(one, arrival))
-      return isThere && opinion(receipt, amount)
-    },
     timeOf: ({ blockNumber }) => blockTime(rpc, blockNumber),
     blockBefore: async (time) => blockBefore(rpc, time, (await rpc.newest()).number),
-    async isGone(payment, since) {
-      if ((await chain.deepTime()) <= since) return false
-      // Mined again, a transaction may move less than before.
-      const receipt = await readReceipt(rpc, payment.transaction)
-      return !receipt?.succeeded || !transfersIn(receipt, asset, [payTo]).some((one) => isAlike(one, payment))
-    },
     landAgain: landerOf(database, signers),
-    watchSends: watcherOf(parts, { till: idOf(payTo), network, asset, payTo }),
+    watchSends: watcherOf(parts, { account: idOf(payTo), network, asset, payTo }),
     isContract: async (address) => isContractCode(await readCode(rpc, address)),
     isOwn: (address) => own.some((one) => sameAddress(one, address)),
   }))
 }
 
-function isSameTransfer(one: Transfer, other: Transfer): boolean {
-  return one.logIndex === other.logIndex && isAlike(one, other)
-}
-
 /** On every chain that keys of ours write to: deliveries may be on another one than the money. */
-function watcherOf({ database, signers, log }: TillParts, scope: WatchScope & Pick<Till, 'payTo'>): Till['watchSends'] {
+function watcherOf({ database, signers, log }: AccountParts, scope: WatchScope): ReceivingAccount['watchSends'] {
   const watch = createSendWatch(database, scope)
   const chains = [...new Set(signers.map(({ rpc }) => rpc))]
   return async (lease) => {
@@ -106,7 +85,7 @@ function watcherOf({ database, signers, log }: TillParts, scope: WatchScope & Pi
       chains.map((rpc) => {
         const senders = signers.filter((signer) => signer.rpc === rpc).map(({ sender }) => sender)
         // A chain that is silent now is looked at next time; the books of the others are kept meanwhile.
-        return watchSends({ rpc, watch, payTo: scope.payTo, senders, lease, log }).catch((error: unknown) => {
+        return watchSends({ rpc, watch, senders, lease, log }).catch((error: unknown) => {
           if (!isProblem(error)) throw error
           log.warn('check of sent deliveries and refunds failed', { chainId: rpc.chainId, error })
           return []
@@ -119,20 +98,14 @@ function watcherOf({ database, signers, log }: TillParts, scope: WatchScope & Pi
   }
 }
 
-/** Sends what settles an order once more: the same bytes, which land once. What it delivered waits until that is there. */
-function landerOf(database: Database, signers: readonly RoleSigner[]): Till['landAgain'] {
+/** Sends what settles an order once more: the same bytes, which land once. */
+function landerOf(database: Database, signers: readonly RoleSigner[]): ReceivingAccount['landAgain'] {
   return async (orderId, lease) => {
-    let outcome: Awaited<ReturnType<Till['landAgain']>> = 'impossible'
     for (const send of await sendsOf(database, orderId)) {
       if (send.step !== 'settle') continue
       const senders = signers.map(({ sender }) => sender).filter(({ chainId }) => chainId === send.chainId)
-      const own = senders.find((sender) => sender.isOwn(send))
       // Its key may have been rotated away.
-      const state = await (own ?? senders[0])?.push(lease, send)
-      if (!state) continue
-      if (state.state === 'mined' && state.receipt.succeeded) outcome = 'landed'
-      if (state.state === 'pending' && outcome === 'impossible') outcome = 'pending'
+      await (senders.find((sender) => sender.isOwn(send)) ?? senders[0])?.push(lease, send)
     }
-    return outcome
   }
 }

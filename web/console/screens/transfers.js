@@ -25,19 +25,17 @@ import { route, tell, withQuery } from '../shop.js'
 import { number, sum } from '../words.js'
 
 const STATES = [
-  ['', 'Open'],
-  ['held', 'Held'],
-  ['unclaimed', 'Unclaimed'],
-  ['refunding', 'Going back'],
-  ['refunded', 'Sent back'],
+  ['', 'Held for review'],
+  ['unmatched', 'Unmatched'],
+  ['returned', 'Returned'],
   ['kept', 'Kept'],
   ['all', 'All'],
 ]
-const isDecidable = ({ status }) => ['held', 'dust', 'unclaimed', 'orphaned'].includes(status)
+const isDecidable = ({ status }) => status === 'held' || status === 'unmatched'
 const MANY_SHOWN = 10
 
-export default function Arrivals({ id }) {
-  return id ? html`<${Arrival} id=${id} />` : html`<${List} />`
+export default function Transfers({ id }) {
+  return id ? html`<${Transfer} id=${id} />` : html`<${List} />`
 }
 
 function List() {
@@ -50,28 +48,30 @@ function List() {
   })
   const table = new URLSearchParams([...query].filter(([name]) => name !== 'cursor'))
   table.set('format', 'csv')
-  const book = useData(`/operator/arrivals?${query}`, { when: ({ type }) => /orphaned|refund|attention/.test(type) })
+  const book = useData(`/operator/transfers?${query}`, {
+    when: ({ type }) => /payment.held|refund|attention/.test(type),
+  })
   const [picked, setPicked] = useState(new Set())
   const last = useRef(-1)
-  const rows = book.data?.arrivals ?? []
+  const rows = book.data?.transfers ?? []
   const pick = (row, isRange) => {
     const index = rows.indexOf(row)
     const from = isRange && last.current >= 0 ? Math.min(last.current, index) : index
     const to = isRange && last.current >= 0 ? Math.max(last.current, index) : index
     setPicked((old) => {
       const next = new Set(old)
-      for (const { arrivalId } of rows.slice(from, to + 1).filter(isDecidable)) {
-        if (!isRange && next.has(arrivalId)) next.delete(arrivalId)
-        else next.add(arrivalId)
+      for (const { transferId } of rows.slice(from, to + 1).filter(isDecidable)) {
+        if (!isRange && next.has(transferId)) next.delete(transferId)
+        else next.add(transferId)
       }
       return next
     })
     last.current = index
   }
-  const chosen = rows.filter(({ arrivalId }) => picked.has(arrivalId))
-  const decide = (arrivals) =>
+  const chosen = rows.filter(({ transferId }) => picked.has(transferId))
+  const decide = (transfers) =>
     openDialog(Decide, {
-      arrivals,
+      transfers,
       done: () => {
         setPicked(new Set())
         book.again()
@@ -84,14 +84,14 @@ function List() {
       className: 'off-phone',
       cell: (row) =>
         isDecidable(row)
-          ? html`<input type="checkbox" aria-label="Select ${sum(row.amount)} ${row.currency ?? ''} from ${row.payer}" checked=${picked.has(row.arrivalId)} onClick=${(event) => pick(row, event.shiftKey)} />`
+          ? html`<input type="checkbox" aria-label="Select ${sum(row.amount)} ${row.currency ?? ''} from ${row.payer}" checked=${picked.has(row.transferId)} onClick=${(event) => pick(row, event.shiftKey)} />`
           : null,
     },
     {
       name: 'Amount',
       isHead: true,
-      cell: ({ amount, currency, arrivalId }) =>
-        html`<${Link} to="/operator/arrivals/${arrivalId}"><${Money} amount=${amount} currency=${currency} /><//>`,
+      cell: ({ amount, currency, transferId }) =>
+        html`<${Link} to="/operator/transfers/${transferId}"><${Money} amount=${amount} currency=${currency} /><//>`,
     },
     { name: 'State', className: 'lead', cell: ({ status }) => html`<${Status} of=${status} />` },
     { name: 'From', cell: ({ payer }) => html`<${Id} of=${payer} to="/operator/orders?payer=${payer}" />` },
@@ -100,18 +100,18 @@ function List() {
     { name: 'Transaction', className: 'off-phone', cell: ({ paymentTx }) => html`<${Id} of=${paymentTx} />` },
     { name: 'Found', isNumber: true, cell: ({ foundAt }) => html`<${When} at=${foundAt} />` },
   ]
-  const isQuiet = state === '' || state === 'held'
-  return html`<${Head} title="Arrivals" sub="Money that reached the till and that no purchase claims."><${Csv} href="/operator/arrivals?${table}" name="arrivals.csv" />${picked.size > 0 ? html`<${Act} role="admin" class="primary" onClick=${() => decide(chosen)}>Decide about ${picked.size}…<//><button type="button" onClick=${() => setPicked(new Set())}>Select none</button>` : null}<//>
+  const isQuiet = state === ''
+  return html`<${Head} title="Unmatched transfers" sub="Money that reached a receiving account and that no purchase claims."><${Csv} href="/operator/transfers?${table}" name="transfers.csv" />${picked.size > 0 ? html`<${Act} role="admin" class="primary" onClick=${() => decide(chosen)}>Decide about ${picked.size}…<//><button type="button" onClick=${() => setPicked(new Set())}>Select none</button>` : null}<//>
     <${Choice} label="State" value=${state} options=${STATES} to=${(next) => withQuery({ state: next || null, cursor: null })} />
-    <${Panel} of=${book} label="Arrivals" flush=${true} height=${260} empty=${({ arrivals }) => (arrivals.length === 0 ? html`<${Empty} icon=${isQuiet ? 'ok' : 'arrival'} title=${isQuiet ? 'No money waits for a decision' : 'None like that'}>${isQuiet ? 'Whatever was paid belongs to a purchase, or went back.' : 'Nothing matches.'}<//>` : null)}>${(
+    <${Panel} of=${book} label="Transfers" flush=${true} height=${260} empty=${({ transfers }) => (transfers.length === 0 ? html`<${Empty} icon=${isQuiet ? 'ok' : 'transfer'} title=${isQuiet ? 'No money waits for a decision' : 'None like that'}>${isQuiet ? 'Whatever was paid belongs to a purchase, or went back.' : 'Nothing matches.'}<//>` : null)}>${(
       data,
-    ) => html`<${Rows} rows=${data.arrivals} columns=${columns} label="Arrivals, newest first" keyOf=${({ arrivalId }) => arrivalId} to=${({ arrivalId }) => `/operator/arrivals/${arrivalId}`} picked=${picked} onPick=${pick} act=${(row) => isDecidable(row) && decide([row])} />
-      <div class="foot"><span>${number(data.arrivals.length)} shown</span><span class="acts">${params.get('cursor') ? html`<${Link} class="button" to=${withQuery({ cursor: null })}>Newest<//>` : null}${data.next ? html`<${Link} class="button" to=${withQuery({ cursor: data.next })}>Older<//>` : null}</span></div>`}<//>`
+    ) => html`<${Rows} rows=${data.transfers} columns=${columns} label="Transfers, newest first" keyOf=${({ transferId }) => transferId} to=${({ transferId }) => `/operator/transfers/${transferId}`} picked=${picked} onPick=${pick} act=${(row) => isDecidable(row) && decide([row])} />
+      <div class="foot"><span>${number(data.transfers.length)} shown</span><span class="acts">${params.get('cursor') ? html`<${Link} class="button" to=${withQuery({ cursor: null })}>Newest<//>` : null}${data.next ? html`<${Link} class="button" to=${withQuery({ cursor: data.next })}>Older<//>` : null}</span></div>`}<//>`
 }
 
 /** Sums of each currency: two of them are never added. */
-function sumsOf(arrivals) {
-  const groups = Map.groupBy(arrivals, ({ currency }) => currency ?? '')
+function sumsOf(transfers) {
+  const groups = Map.groupBy(transfers, ({ currency }) => currency ?? '')
   return [...groups]
     .map(([currency, all]) => ({
       currency,
@@ -123,22 +123,22 @@ function sumsOf(arrivals) {
     }))
 }
 
-function Decide({ arrivals, done }) {
+function Decide({ transfers, done }) {
   const { run, fault, isBusy } = useDeed()
   const [decision, setDecision] = useState('')
   const [reason, setReason] = useState('')
   const [results, setResults] = useState(null)
-  const sums = sumsOf(arrivals)
+  const sums = sumsOf(transfers)
     .map(({ amount, currency }) => `${sum(amount)} ${currency}`)
     .join(' and ')
-  const many = arrivals.length > 1 ? `${arrivals.length} payments` : 'it'
+  const many = transfers.length > 1 ? `${transfers.length} payments` : 'it'
   const submit = (event) => {
     event.preventDefault()
     run(async (key) => {
       const answer = await tell(
         'POST',
-        '/operator/arrivals/decide',
-        { ids: arrivals.map(({ arrivalId }) => arrivalId), decision, reason: reason.trim() },
+        '/operator/transfers/decide',
+        { ids: transfers.map(({ transferId }) => transferId), decision, reason: reason.trim() },
         { 'idempotency-key': key },
       )
       done()
@@ -150,11 +150,11 @@ function Decide({ arrivals, done }) {
   }
   if (results)
     return html`<${Dialog} title="Some were not decided" lead="${results.filter(({ isDone }) => isDone).length} of ${results.length} were."><ul class="rows">${results.filter(({ isDone }) => !isDone).map(({ id, error }) => html`<li><${Id} of=${id} /><span class="grow">${error?.detail}</span></li>`)}</ul><footer><button type="button" class="primary" onClick=${closeDialog}>Close</button></footer><//>`
-  return html`<${Dialog} label="Decide about money without a purchase"><form onSubmit=${submit}><div><h2>What becomes of ${arrivals.length > 1 ? `these ${arrivals.length} payments` : 'this payment'}?</h2><p class="lead">${sums} in all. Neither can be undone.</p></div>
-    <ul class="rows">${arrivals.slice(0, MANY_SHOWN).map(({ arrivalId, amount, currency, payer }) => html`<li><${Money} amount=${amount} currency=${currency} /><span class="soft">from</span><code class="grow">${payer}</code><span class="sr">${arrivalId}</span></li>`)}${arrivals.length > MANY_SHOWN ? html`<li class="soft">and ${arrivals.length - MANY_SHOWN} more</li>` : null}</ul>
+  return html`<${Dialog} label="Decide about money without a purchase"><form onSubmit=${submit}><div><h2>What becomes of ${transfers.length > 1 ? `these ${transfers.length} payments` : 'this payment'}?</h2><p class="lead">${sums} in all. Neither can be undone.</p></div>
+    <ul class="rows">${transfers.slice(0, MANY_SHOWN).map(({ transferId, amount, currency, payer }) => html`<li><${Money} amount=${amount} currency=${currency} /><span class="soft">from</span><code class="grow">${payer}</code><span class="sr">${transferId}</span></li>`)}${transfers.length > MANY_SHOWN ? html`<li class="soft">and ${transfers.length - MANY_SHOWN} more</li>` : null}</ul>
     <div class="choices" role="radiogroup" aria-label="Decision">${[
       ['refund', `Send ${many} back`, 'To the wallet that each came from, in full, out of the treasury.'],
-      ['keep', `Keep ${many}`, 'It stays in the till. Its payer is told that the operator decided so.'],
+      ['keep', `Keep ${many}`, 'It stays where it is. Its payer is told that the operator decided so.'],
     ].map(
       ([value, title, follows]) =>
         html`<label class="choice"><input type="radio" name="decision" required value=${value} checked=${decision === value} onChange=${() => setDecision(value)} /><span><b>${title}</b><small>${follows}</small></span></label>`,
@@ -164,31 +164,31 @@ function Decide({ arrivals, done }) {
     <footer><button type="button" onClick=${closeDialog}>Leave it</button><button type="submit" class=${decision === 'refund' ? 'danger' : 'primary'} disabled=${isBusy || !decision}>${decision === 'refund' ? `Send ${sums} back` : decision === 'keep' ? `Keep ${sums}` : 'Choose one'}</button></footer></form><//>`
 }
 
-function Arrival({ id }) {
-  const found = useData(`/operator/arrivals/${encodeURIComponent(id)}`, {
-    when: ({ type }) => /orphaned|refund|attention|operator/.test(type),
+function Transfer({ id }) {
+  const found = useData(`/operator/transfers/${encodeURIComponent(id)}`, {
+    when: ({ type }) => /payment.held|refund|attention|operator/.test(type),
   })
-  const arrival = found.data?.arrivals[0]
-  const crumbs = html`<${Link} to="/operator/arrivals">Arrivals<//><span aria-hidden="true">/</span><${Id} of=${id} />`
+  const transfer = found.data?.transfers[0]
+  const crumbs = html`<${Link} to="/operator/transfers">Transfers<//><span aria-hidden="true">/</span><${Id} of=${id} />`
   if (!found.data && found.fault)
     return html`<${Head} title="Nothing has this name" crumbs=${crumbs} /><${Failed} fault=${found.fault} again=${found.again} />`
-  return html`<${Head} title=${arrival ? `${sum(arrival.amount)} ${arrival.currency ?? ''} without a purchase` : 'Arrival'} crumbs=${crumbs}>${arrival && isDecidable(arrival) ? html`<${Act} role="admin" class="primary" onClick=${() => openDialog(Decide, { arrivals: [arrival], done: found.again })}>Decide…<//>` : null}<//>
-    <${Panel} of=${found} label="Arrival">${() =>
+  return html`<${Head} title=${transfer ? `${sum(transfer.amount)} ${transfer.currency ?? ''} without a purchase` : 'Transfer'} crumbs=${crumbs}>${transfer && isDecidable(transfer) ? html`<${Act} role="admin" class="primary" onClick=${() => openDialog(Decide, { transfers: [transfer], done: found.again })}>Decide…<//>` : null}<//>
+    <${Panel} of=${found} label="Transfer">${() =>
       html`<${Facts} rows=${[
-        ['State', html`<${Status} of=${arrival.status} />`],
-        arrival.reason ? ['Why', arrival.reason] : null,
-        ['From', html`<${Id} of=${arrival.payer} to="/operator/orders?payer=${arrival.payer}" whole=${true} />`],
-        ['To', html`<${Id} of=${arrival.payTo} whole=${true} />`],
-        ['Transaction', html`<${Id} of=${arrival.paymentTx} whole=${true} />`],
+        ['State', html`<${Status} of=${transfer.status} />`],
+        transfer.reason ? ['Why', transfer.reason] : null,
+        ['From', html`<${Id} of=${transfer.payer} to="/operator/orders?payer=${transfer.payer}" whole=${true} />`],
+        ['To', html`<${Id} of=${transfer.payTo} whole=${true} />`],
+        ['Transaction', html`<${Id} of=${transfer.paymentTx} whole=${true} />`],
         [
           'Protocol',
-          html`<${Rail} name=${arrival.protocol} /> <span class="soft">on ${arrival.network}, block ${number(arrival.blockNumber)}</span>`,
+          html`<${Rail} name=${transfer.protocol} /> <span class="soft">on ${transfer.network}, block ${number(transfer.blockNumber)}</span>`,
         ],
-        arrival.orderId
-          ? ['Order', html`<${Id} of=${arrival.orderId} to="/operator/orders/${arrival.orderId}" />`]
+        transfer.orderId
+          ? ['Order', html`<${Id} of=${transfer.orderId} to="/operator/orders/${transfer.orderId}" />`]
           : null,
-        arrival.decidedBy ? ['Decided by', arrival.decidedBy] : null,
-        arrival.refund ? ['Refund', html`<code>${JSON.stringify(arrival.refund)}</code>`] : null,
-        ['Found', html`<${When} at=${arrival.foundAt} />`],
+        transfer.decidedBy ? ['Decided by', transfer.decidedBy] : null,
+        transfer.refund ? ['Refund', html`<code>${JSON.stringify(transfer.refund)}</code>`] : null,
+        ['Found', html`<${When} at=${transfer.foundAt} />`],
       ]} />`}<//>`
 }

@@ -1,30 +1,30 @@
 import {
-  ARRIVALS_PAGE_MAX,
-  type ArrivalView,
-  arrivalPage,
-  arrivalQuery,
   presentFound,
-} from '../api/operator/arrival-rows.ts'
-import { arrivalStates } from '../domain/till.ts'
-import { arrivalsBy, listFound } from '../store/tills/arrival-list.ts'
+  TRANSFERS_PAGE_MAX,
+  type TransferView,
+  transferPage,
+  transferQuery,
+} from '../api/operator/transfer-rows.ts'
+import { transferStates } from '../domain/booked-transfer.ts'
+import { listTransfers, transfersBy } from '../store/transfers/list.ts'
 import { type Command, type CommandCall, CommandRefusal, type Option, operatorOptions, UsageFault } from './command.ts'
 import { operatorClient } from './shop-client.ts'
 import { readShopOrStore } from './store-access.ts'
 import type { Style, Terminal } from './terminal.ts'
 
-type Page = { readonly arrivals: readonly ArrivalView[]; readonly next: string | null }
+type Page = { readonly transfers: readonly TransferView[]; readonly next: string | null }
 type Query = Readonly<Record<string, string>>
 
 const LIMIT = 20
 const filters: Readonly<Record<string, Option>> = {
-  state: { value: 'state', about: `only this state: open, all, ${arrivalStates.join(', ')}` },
+  state: { value: 'state', about: `only this state: open, all, ${transferStates.join(', ')}` },
   rail: { value: 'rail', about: 'only what came by this protocol' },
 }
 
-export const arrivalsCommand: Command = {
+export const transfersCommand: Command = {
   args: '',
   about:
-    'Lists money that reached the shop without a purchase, newest first; what is not decided yet, unless told otherwise. `held` waits for a\nperson: `sutler arrivals refund` sends it back, `sutler arrivals keep` keeps it.',
+    'Lists money that reached the shop without a purchase, newest first; what is not decided yet, unless told otherwise. `held` waits for a\nperson: `sutler transfers refund` sends it back, `sutler transfers keep` keeps it.',
   options: {
     ...operatorOptions,
     ...filters,
@@ -32,8 +32,8 @@ export const arrivalsCommand: Command = {
     limit: { value: 'n', about: `how many, ${LIMIT} unless told` },
   },
   examples: [
-    ['sutler arrivals', 'is somebody else’s money here?'],
-    ['sutler arrivals list --state all', 'whatever ever came without a purchase'],
+    ['sutler transfers', 'is somebody else’s money here?'],
+    ['sutler transfers list --state all', 'whatever ever came without a purchase'],
   ],
   async run(call) {
     const cursor = call.option('cursor')
@@ -43,44 +43,44 @@ export const arrivalsCommand: Command = {
   },
 }
 
-export const showArrival: Command = {
-  args: '<arrival>',
+export const showTransfers: Command = {
+  args: '<transfer>',
   about:
     'Shows money that came without a purchase: by its id, its transaction, the transaction that sent it back, or the order that had given\nit up.',
   options: operatorOptions,
-  examples: [['sutler arrivals show 0x52c7…', 'what became of this payment?']],
+  examples: [['sutler transfers show 0x52c7…', 'what became of this payment?']],
   async run(call) {
     const [reference = ''] = call.args
-    const arrivals = await findArrivals(call, reference)
-    if (arrivals.length === 0) throw new CommandRefusal('order_not_found', `there is no arrival ${reference}`)
-    return { json: { arrivals }, text: arrivals.map((one) => arrivalText(one, call.terminal)).join('\n\n') }
+    const transfers = await findTransfers(call, reference)
+    if (transfers.length === 0) throw new CommandRefusal('order_not_found', `there is no transfer ${reference}`)
+    return { json: { transfers }, text: transfers.map((one) => transferText(one, call.terminal)).join('\n\n') }
   },
 }
 
 /** Empty when nothing goes by that name. */
-export function findArrivals(call: CommandCall, reference: string): Promise<readonly ArrivalView[]> {
+export function findTransfers(call: CommandCall, reference: string): Promise<readonly TransferView[]> {
   return readShopOrStore(
     call,
     async (client) => {
-      const path = `/operator/arrivals/${encodeURIComponent(reference)}`
-      return (await client.get<Page>(path).catch(nothingThere)).arrivals
+      const path = `/operator/transfers/${encodeURIComponent(reference)}`
+      return (await client.get<Page>(path).catch(nothingThere)).transfers
     },
-    async (database) => (await arrivalsBy(database, reference)).map(presentFound),
+    async (database) => (await transfersBy(database, reference)).map(presentFound),
   )
 }
 
 function nothingThere(error: unknown): Page {
-  if (error instanceof CommandRefusal && error.code === 'order_not_found') return { arrivals: [], next: null }
+  if (error instanceof CommandRefusal && error.code === 'order_not_found') return { transfers: [], next: null }
   throw error
 }
 
-export const refundArrivals = decision('refund', {
+export const refundTransfers = decision('refund', {
   about:
     'Sends money that came without a purchase back to where it came from, in full. One after the other, each told; what is refused is\nleft as it is. The name of the payment is taken first: it buys nothing any more.',
   example: 'they were sent by mistake',
 })
 
-export const keepArrivals = decision('keep', {
+export const keepTransfers = decision('keep', {
   about:
     'Keeps money that came without a purchase: somebody topped up the till, or its payer was helped otherwise. Whoever asks for the payment\nreads that the operator decided so. A decision is final.',
   example: 'our own money, from a wallet the shop does not know',
@@ -88,7 +88,7 @@ export const keepArrivals = decision('keep', {
 
 function decision(word: 'refund' | 'keep', { about, example }: { about: string; example: string }): Command {
   return {
-    args: '[arrival…]',
+    args: '[transfer…]',
     about,
     options: {
       ...operatorOptions,
@@ -97,15 +97,15 @@ function decision(word: 'refund' | 'keep', { about, example }: { about: string; 
       by: { value: 'name', about: 'who decided it; kept with the decision' },
     },
     examples: [
-      [`sutler arrivals ${word} arr_4w5k… arr_9q2m… --by mara`, example],
-      [`sutler arrivals ${word} --all --by mara`, 'everything that is held'],
+      [`sutler transfers ${word} trf_4w5k… trf_9q2m… --by mara`, example],
+      [`sutler transfers ${word} --all --by mara`, 'everything that is held'],
     ],
     run: (call) => decideAll(call, word),
   }
 }
 
 type Decided = {
-  readonly arrivalId: string
+  readonly transferId: string
   readonly status: string
   readonly detail: string
   readonly isDone: boolean
@@ -115,14 +115,14 @@ async function decideAll(call: CommandCall, word: 'refund' | 'keep') {
   const isAll = call.flag('all')
   if (isAll === call.args.length > 0)
     throw new UsageFault(
-      isAll ? '--all and single arrivals exclude each other' : 'name arrivals, or give --all',
-      `arrivals ${word}`,
+      isAll ? '--all and single transfers exclude each other' : 'name transfers, or give --all',
+      `transfers ${word}`,
     )
   const by = call.option('by')
   const decided: Decided[] = []
-  for await (const id of isAll ? heldArrivals(call) : call.args) {
+  for await (const id of isAll ? heldTransfers(call) : call.args) {
     const one = await decideOne(call, id, { decision: word, ...(by === undefined ? {} : { by }) })
-    call.terminal.note(`${one.arrivalId}  ${one.status}${one.detail === '' ? '' : `: ${one.detail}`}`)
+    call.terminal.note(`${one.transferId}  ${one.status}${one.detail === '' ? '' : `: ${one.detail}`}`)
     decided.push(one)
   }
   const done = decided.filter(({ isDone }) => isDone).length
@@ -132,60 +132,60 @@ async function decideAll(call: CommandCall, word: 'refund' | 'keep') {
 }
 
 /** What is decided leaves the list, and what is refused stays in it: the pages go on behind both. */
-async function* heldArrivals(call: CommandCall): AsyncGenerator<string> {
-  const wanted: Query = { state: 'held', ...queryOf(call), limit: String(ARRIVALS_PAGE_MAX) }
+async function* heldTransfers(call: CommandCall): AsyncGenerator<string> {
+  const wanted: Query = { state: 'held', ...queryOf(call), limit: String(TRANSFERS_PAGE_MAX) }
   for (let next: string | null = ''; next !== null; ) {
     const page: Page = await readPage(call, next === '' ? wanted : { ...wanted, cursor: next })
-    for (const { arrivalId } of page.arrivals) yield arrivalId
+    for (const { transferId } of page.transfers) yield transferId
     next = page.next
   }
 }
 
 async function decideOne(call: CommandCall, id: string, body: { decision: string; by?: string }): Promise<Decided> {
   try {
-    const path = `/operator/arrivals/${encodeURIComponent(id)}`
+    const path = `/operator/transfers/${encodeURIComponent(id)}`
     const { status, refund } = await operatorClient(call).post<
-      Pick<ArrivalView, 'status'> & { refund: { transaction: string | null } | null }
+      Pick<TransferView, 'status'> & { refund: { transaction: string | null } | null }
     >(path, body)
-    return { arrivalId: id, status, detail: refund?.transaction ?? '', isDone: true }
+    return { transferId: id, status, detail: refund?.transaction ?? '', isDone: true }
   } catch (error) {
     if (!(error instanceof CommandRefusal) || !['refund_refused', 'order_not_found'].includes(error.code)) throw error
-    return { arrivalId: id, status: 'refused', detail: error.message, isDone: false }
+    return { transferId: id, status: 'refused', detail: error.message, isDone: false }
   }
 }
 
 function readPage(call: CommandCall, query: Query): Promise<Page> {
   return readShopOrStore<Page>(
     call,
-    (client) => client.get<Page>(`/operator/arrivals?${new URLSearchParams(query)}`),
+    (client) => client.get<Page>(`/operator/transfers?${new URLSearchParams(query)}`),
     (database) =>
-      arrivalPage(
+      transferPage(
         {
-          listArrivals: (filter) => listFound(database, filter),
-          arrivalsBy: (reference) => arrivalsBy(database, reference),
+          listTransfers: (filter) => listTransfers(database, filter),
+          transfersBy: (reference) => transfersBy(database, reference),
         },
-        arrivalQuery.parse(query),
+        transferQuery.parse(query),
       ),
   )
 }
 
 function queryOf(call: CommandCall): Query {
   const [state, rail] = [call.option('state'), call.option('rail')]
-  if (state !== undefined && ![...arrivalStates, 'open', 'all'].includes(state))
-    throw new UsageFault(`${state} is not a state; there are open, all, ${arrivalStates.join(', ')}`, 'arrivals list')
+  if (state !== undefined && ![...transferStates, 'open', 'all'].includes(state))
+    throw new UsageFault(`${state} is not a state; there are open, all, ${transferStates.join(', ')}`, 'transfers list')
   return { ...(state === undefined ? {} : { state }), ...(rail === undefined ? {} : { rail }) }
 }
 
 function limitOf(text = String(LIMIT)): string {
-  if (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= ARRIVALS_PAGE_MAX) return text
-  throw new UsageFault(`a limit is 1 to ${ARRIVALS_PAGE_MAX}`, 'arrivals list')
+  if (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= TRANSFERS_PAGE_MAX) return text
+  throw new UsageFault(`a limit is 1 to ${TRANSFERS_PAGE_MAX}`, 'transfers list')
 }
 
-function listText({ arrivals, next }: Page, { style, table }: Terminal): string {
-  if (arrivals.length === 0) return 'there is no such money'
-  const rows = arrivals.map(({ arrivalId, status, amount, currency, payer, foundAt }) => [
+function listText({ transfers, next }: Page, { style, table }: Terminal): string {
+  if (transfers.length === 0) return 'there is no such money'
+  const rows = transfers.map(({ transferId, status, amount, currency, payer, foundAt }) => [
     foundAt.slice(0, 16).replace('T', ' '),
-    arrivalId,
+    transferId,
     painted(status, style),
     `${amount} ${currency ?? ''}`.trimEnd(),
     `${payer.slice(0, 4)}…${payer.slice(-4)}`,
@@ -194,7 +194,7 @@ function listText({ arrivals, next }: Page, { style, table }: Terminal): string 
   return [table([head, ...rows]), ...(next === null ? [] : ['', style.dim(`more: --cursor ${next}`)])].join('\n')
 }
 
-export function arrivalText(one: ArrivalView, { style, table }: Terminal): string {
+export function transferText(one: TransferView, { style, table }: Terminal): string {
   const facts: readonly (readonly [string, string | null])[] = [
     ['amount', `${one.amount} ${one.currency ?? one.asset} on ${one.network}, to ${one.payTo}`],
     ['from', one.payer],
@@ -207,7 +207,7 @@ export function arrivalText(one: ArrivalView, { style, table }: Terminal): strin
   ]
   const shown = facts.flatMap(([what, value]) => (value === null ? [] : [[`  ${style.dim(what)}`, value]]))
   return [
-    `${style.bold(one.arrivalId)}  ${painted(one.status, style)}  ${style.dim('money without a purchase')}`,
+    `${style.bold(one.transferId)}  ${painted(one.status, style)}  ${style.dim('money without a purchase')}`,
     table(shown),
   ].join('\n')
 }

@@ -23,7 +23,7 @@ before(async () => {
     waypoint: async (name) => {
       if (name === 'deliver.begun') atDelivery()
     },
-    env: { SUTLER_RECONCILE_SECONDS: '1', SUTLER_ORPHAN_AFTER_SECONDS: '0', SUTLER_ORPHAN_REFUND_SECONDS: '0' },
+    env: { SUTLER_RECONCILE_SECONDS: '1', SUTLER_RETURN_AFTER_SECONDS: '0' },
     configure: (config) => ({ ...config, blockedPayers: blocked }),
   })
 })
@@ -31,7 +31,7 @@ after(() => shop.stop())
 
 const states = async (): Promise<Record<string, number>> => {
   const { rows } = await shop.store.db.query<{ state: string; n: number }>(
-    'select state, count(*)::int as n from arrivals group by state',
+    'select state, count(*)::int as n from transfers group by state',
   )
   return Object.fromEntries(rows.map(({ state, n }) => [state, n]))
 }
@@ -75,17 +75,17 @@ for (const [name, come] of [
   ['mpp', mppStranger],
 ] as const)
   test(`E2: a thousand transfers of dust on ${name} do not keep fifty dollars from going back`, async () => {
-    const dust = (await states())['dust'] ?? 0
+    const dust = (await states())['unmatched'] ?? 0
     await dusters[name]()
     const honest = await come(shop)
     await honest.give(50n * DOLLAR)
     const { rail, address } = honest
     const before = await rail.balance(shop, address)
     await until(async () => (await rail.balance(shop, address)) === before + 50n * DOLLAR)
-    await until(async () => ((await states())['dust'] ?? 0) === dust + DUST)
+    await until(async () => ((await states())['unmatched'] ?? 0) === dust + DUST)
     assert.equal((await states())['held'] ?? 0, 0)
     const { rows } = await shop.store.db.query<{ n: number }>(
-      `select count(*)::int as n from events where type = 'payment.orphaned' and data->>'amount' = '1'`,
+      `select count(*)::int as n from events where data->>'transferId' is not null and data->>'amount' = '1'`,
     )
     assert.equal(rows[0]!.n, 0)
   })
@@ -105,13 +105,13 @@ test('A-09: a blocked payer who pays by push is set aside for a person', async (
   assert.deepEqual([answer.status, code, payment.taken, refund], [409, 'payment_returned', true, null])
   assert.equal(await orderCount(shop), before)
   const arrival = async () =>
-    (await shop.store.db.query<{ id: string; state: string }>('select * from arrivals where transaction = $1', [hash]))
+    (await shop.store.db.query<{ id: string; state: string }>('select * from transfers where transaction = $1', [hash]))
       .rows[0]
   await until(async () => (await arrival())?.state === 'held')
   assert.equal(await erc20Balance(shop.chains.tempo, token, wallet.address), paid)
   const decided = await asOperator(
     shop,
-    `/operator/arrivals/${(await arrival())!.id}`,
+    `/operator/transfers/${(await arrival())!.id}`,
     post({ decision: 'refund', by: 'ada' }),
   )
   assert.equal(decided.status, 200)
