@@ -25,7 +25,7 @@ const screens = [
   '/operator/funnel?window=30d',
   '/operator/wallets',
   '/operator/webhooks',
-  '/operator/arrivals?state=held',
+  '/operator/transfers?state=held',
   '/operator/players',
   '/operator/system',
   '/operator/blocks',

@@ -37,7 +37,7 @@ export type BookedTransfer = Transfer & {
   readonly refund: TransferRefund | null
 }
 
-export type TransferRefund = {
+type TransferRefund = {
   /** The payment's own name: what goes back under it can go back only once. */
   readonly name: string
   /** `automatic`, or the operator who decided it. */

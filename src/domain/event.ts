@@ -70,7 +70,7 @@ export const eventDescriptions: Readonly<Record<EventType, string>> = {
   'craft.action.failed': 'Paid, and the craft action is impossible. The refund follows by itself.',
   'craft.action.expired': 'The payment of the craft action never landed and no longer can; nothing was taken.',
   'payment.settled': 'The money is on the chain.',
-  'payment.held': 'Money arrived that no purchase claims. It goes back to its sender, or waits for an operator.',
+  'payment.held': 'Money came without a purchase, and a person decides what becomes of it.',
   'refund.created': 'The full amount is about to go back to the payer.',
   'refund.completed': 'The full amount was sent back to the payer.',
   'report.recorded': 'A paid report of a transaction was recorded.',

@@ -1,4 +1,4 @@
-import { type Address, type Hash, sameAddress } from '../base/address.ts'
+import type { Address, Hash } from '../base/address.ts'
 import type { Lease } from './lease.ts'
 import type { Rail } from './rail.ts'
 import type { MissingSend } from './send-watch.ts'
@@ -10,11 +10,6 @@ export type Transfer = {
   readonly blockNumber: bigint
   readonly sender: Address
   readonly amount: bigint
-}
-
-/** Sender and amount tell the transfers of a transaction apart, mostly. */
-export function isAlike(one: Pick<Transfer, 'sender' | 'amount'>, other: Pick<Transfer, 'sender' | 'amount'>): boolean {
-  return one.amount === other.amount && sameAddress(one.sender, other.sender)
 }
 
 /** The transfers of some blocks, and the last block that a node could be read up to. */

@@ -37,7 +37,7 @@ export async function settledOnceConfirmed(
   return { kind: 'settled', settlement: { transaction, network, payer, settledAt: clock.now() } }
 }
 
-export async function isConfirmed(
+async function isConfirmed(
   { head, confirmations }: Pick<ConfirmationRule, 'head' | 'confirmations'>,
   blockNumber: bigint,
   amount: bigint,

@@ -12,7 +12,7 @@ export type RefundBudget = {
 }
 
 /** On one rail: what the shop could send back now, and the percentage of it that may go to them within a day. */
-export type BuyersShare = {
+type BuyersShare = {
   readonly network: string
   readonly asset: string
   /** Null: it goes back from where it came, nothing of the shop's is used up, and there is no bound. */
@@ -53,7 +53,7 @@ const TO_PAYER = statement<{ refunds: number }>(`
 export class RefundsUsedUp extends Error {}
 
 /** May so much more go back by itself today? */
-export async function hasRoom(queryable: Queryable, amount: bigint, budget: RefundBudget): Promise<boolean> {
+async function hasRoom(queryable: Queryable, amount: bigint, budget: RefundBudget): Promise<boolean> {
   const { perDay, byBuyers } = budget
   // Its own payment covers it, so whatever strangers send uses up nothing that others wait for.
   if (byBuyers?.float === null) return true

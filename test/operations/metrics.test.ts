@@ -180,8 +180,8 @@ const alarms: readonly (readonly [rings: string, ...changes: Change[]])[] = [
   ['SutlerOrderStuck', ['sutler_oldest_open_order_seconds', 1_000]],
   ['SutlerOutcomeUnknown', ['sutler_unknown_outcomes', 1]],
   ['SutlerRefundStuck', ['sutler_refunds_open', 1]],
-  ['SutlerPaymentMissing', ['sutler_missing_settlements{state="missing"}', 1]],
-  ['SutlerStrayMoneyHeld', ['sutler_stray_arrivals{state="held"}', 1]],
+  ['SutlerPaymentMissing', ['sutler_missing_payments', 1]],
+  ['SutlerStrayMoneyHeld', ['sutler_unmatched_transfers{state="held"}', 1]],
   ['SutlerWorkerLag', ['sutler_worker_lag_seconds', 60]],
   ['SutlerWebhookUntold', ['sutler_webhook_oldest_seconds{endpoint="whk_1"}', 4_000]],
   ['SutlerStoreCrowded', ['sutler_store_connections{state="awaited"}', 3]],
@@ -251,9 +251,9 @@ function judged(healthy: ReadonlyMap<string, number>, changes: readonly Change[]
   }
 }
 
-/** One payment is lost after a day, and another one two days later: nobody is woken for longer than a day by either. */
+/** One payment is missing after a day, and another one two days later: nobody is woken for longer than a day by either. */
 function judgedForDays() {
-  const series = 'sutler_missing_settlements{state="lost",job="sutler",instance="one"}'
+  const series = 'sutler_missing_payments{job="sutler",instance="one"}'
   const expr = 'count(ALERTS{alertname="SutlerPaymentMissing",alertstate="firing"}) or vector(0)'
   const at = (hours: number, value: number) => ({
     expr,
@@ -261,7 +261,7 @@ function judgedForDays() {
     exp_samples: [{ labels: '{}', value }],
   })
   return {
-    name: 'what is lost',
+    name: 'what is missing',
     interval: '4m',
     input_series: [{ series, values: '_x359 1x719 2x719' }],
     promql_expr_test: [at(23, 0), at(25, 1), at(47, 1), at(50, 0), at(73, 1), at(95, 1), at(98, 0)],

@@ -403,6 +403,20 @@ describe('M-19: a chain that changes its mind', () => {
     assert.equal(status, 'confirmed', 'and nothing is delivered again')
   })
 
+  test('E56: a payment that another transaction brought in the end pays the order that has its name', async () => {
+    const rail = x402UnderTest
+    const finalize = await notFinal(shop.chains.native)
+    const { body, credential } = await buy(shop, rail, buyer)
+    await takeBack(shop.chains.native, body.paymentTx, 'drop')
+    const transaction = await preempt(shop, JSON.parse(Buffer.from(credential, 'base64').toString('utf8')))
+    finalize()
+    for (let look = 1; look <= 3; look++) await reconcileRail(shop, rail, AT_ONCE)
+    const { state, order_id } = (await transferOf(transaction))!
+    assert.deepEqual([state, order_id], ['matched', body.orderId])
+    assert.equal((await shop.service.checkout.orders.byId(body.orderId))!.settlement!.transaction, transaction)
+    assert.equal((await reconcileRail(shop, rail, AT_ONCE)).difference, 0n)
+  })
+
   test('a payment that is mined again in another block is no difference', async () => {
     const rail = mppPushUnderTest
     const before = await reconcileRail(shop, rail, TOMORROW)

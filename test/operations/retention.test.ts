@@ -68,7 +68,7 @@ function suite(engine: EngineName): void {
     receiver.close()
   })
 
-  const AT_ONCE = { orphanAfterSeconds: 0, refundAfterSeconds: 0 }
+  const AT_ONCE = { returnAfterSeconds: 0 }
   const count = async (from: string) =>
     (await shop.store.db.query<{ n: number }>(`select count(*)::int as n from ${from}`)).rows[0]!.n
   const sweep = () => shop.service.operations.janitor.sweep()
