@@ -403,7 +403,7 @@ describe('M-19: a chain that changes its mind', () => {
     assert.equal(status, 'confirmed', 'and nothing is delivered again')
   })
 
-  test('E56: a payment that another transaction brought in the end pays the order that has its name', async () => {
+  test('M-26: a payment that another transaction brought in the end pays the order that has its name', async () => {
     const rail = x402UnderTest
     const finalize = await notFinal(shop.chains.native)
     const { body, credential } = await buy(shop, rail, buyer)
