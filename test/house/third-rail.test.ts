@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Address } from '../../src/base/address.ts'
 import type { JsonObject } from '../../src/base/json.ts'
+import { reconcile } from '../../src/ledger/reconcile.ts'
 import type { RailKind } from '../../src/rails/kind.ts'
 import { rails } from '../../src/rails/rails.ts'
 import { surfaces } from '../../src/service/surfaces.ts'
@@ -10,7 +11,6 @@ import { orderCount, said, verdict } from '../checkout/counter.ts'
 import { callTool } from '../mcp/rpc.ts'
 import { fundedWallet, post } from '../support/buyers.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
-import { until } from '../support/until.ts'
 import { arcade } from './arcade.ts'
 import { headerOf, TILL, voucher, writeVoucher } from './voucher.ts'
 
@@ -98,7 +98,10 @@ test('captured funds that buy nothing are never asked for again, and go back', a
   const response = await fetch(`${shop.url}/arcade/voucher/buy`, post({ ride: 'comet', seats: 2 }, headerOf(short)))
   const { payment, refund } = await said(response)
   assert.deepEqual([response.status, payment.taken, refund?.status], [409, true, 'refunding'])
-  await until(async () => (await dollars(payer.address)) === before)
+  const { reconcileContext } = shop.service.operations
+  const policy = { ...reconcileContext.policy, returnAfterSeconds: 0 }
+  for (let look = 1; look <= 2; look++) await reconcile({ ...reconcileContext, policy })
+  assert.equal(await dollars(payer.address), before)
 })
 
 test('money that its payer says is on its way, and is not, gets no goods', async () => {

@@ -414,7 +414,8 @@ describe('M-19: a chain that changes its mind', () => {
     const { state, order_id } = (await transferOf(transaction))!
     assert.deepEqual([state, order_id], ['matched', body.orderId])
     assert.equal((await shop.service.checkout.orders.byId(body.orderId))!.settlement!.transaction, transaction)
-    assert.equal((await reconcileRail(shop, rail, AT_ONCE)).difference, 0n)
+    const { items } = await reconcileRail(shop, rail, AT_ONCE)
+    assert.ok(items.every(({ orderId }) => orderId !== body.orderId))
   })
 
   test('a payment that is mined again in another block is no difference', async () => {

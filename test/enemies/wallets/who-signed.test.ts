@@ -15,7 +15,7 @@ import { verifies } from '../../support/verifies.ts'
 
 let shop: TestShop
 before(async () => {
-  shop = await startShop({ env: { SUTLER_RECONCILE_SECONDS: '1' } })
+  shop = await startShop({ env: { SUTLER_RECONCILE_SECONDS: '1', SUTLER_RETURN_AFTER_SECONDS: '5' } })
 })
 after(() => shop.stop())
 
