@@ -1,6 +1,6 @@
 import { type Hash, sameAddress } from '../base/address.ts'
 import type { PaidOrder } from '../domain/rail.ts'
-import type { Transfer } from '../domain/till.ts'
+import type { Transfer } from '../domain/receiving-account.ts'
 import { type Receipt, readReceipt, readReceipts } from './receipt.ts'
 import type { Rpc } from './rpc.ts'
 import { transfersIn } from './transfers.ts'
@@ -39,7 +39,7 @@ export async function isPaymentShown(
 }
 
 /** The receipt of a transaction that paid. Null: it is not there, or pays nothing there. */
-export async function paidIn(
+async function paidIn(
   rpc: Rpc,
   transaction: Hash,
   { asset, payTo, payer, amount }: Pick<PaidOrder, 'asset' | 'payTo' | 'payer' | 'amount'>,
