@@ -13,7 +13,7 @@ import { mppPullUnderTest, mppPushUnderTest, type RailUnderTest, x402UnderTest }
 import { openBackup, type TestStore } from '../support/database.ts'
 import { erc20Balance, startShop, type TestShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
-import { asOperator, buy, impatiently, LOT, payFor, reconcileRail } from './desk.ts'
+import { AT_ONCE, asOperator, buy, impatiently, LOT, payFor, reconcileRail } from './desk.ts'
 
 let shop: TestShop
 let buyer: PrivateKeyAccount
