@@ -197,7 +197,7 @@ describe('a payment that was pushed and never presented', () => {
     const response = await present(request, credential)
     assert.equal(response.status, 409)
     const { code, payment } = (await response.json()) as { code: string; payment: { taken: boolean } }
-    assert.deepEqual([code, payment.taken], ['payment_conflict', true])
+    assert.deepEqual([code, payment.taken], ['payment_returned', true])
     assert.equal(await orders(), known)
     const { rows } = await shop.store.db.query<{ transaction: string }>(
       `select transaction from transfers where state = 'returned' order by updated_at desc limit 1`,

@@ -131,7 +131,8 @@ describe('C-12, M-26: a store restored from an older backup', () => {
       assert.equal(payment.taken, 'unknown')
     }
     assert.equal(await lotsHeld(), held, 'nothing was handed over again')
-    for (const rail of [x402UnderTest, mppPushUnderTest]) await reconcileRail({ ...shop, service: restored }, rail, AT_ONCE)
+    for (const rail of [x402UnderTest, mppPushUnderTest])
+      await reconcileRail({ ...shop, service: restored }, rail, AT_ONCE)
     assert.deepEqual(
       await Promise.all(RAILS.map((rail) => rail.balance(shop, buyer.address))),
       had,
