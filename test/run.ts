@@ -9,7 +9,7 @@ import { startPostgres } from './support/postgres.ts'
 // `npm test`: types, lint, then every test. One PostgreSQL serves all test files.
 //
 //   npm test -- --only=store,rails       only files with one of these words in their path
-//   npm test -- test/store/copy.test.ts  only these files
+//   npm test -- test/store/postgres.test.ts only these files
 //   npm test -- --seconds                how long each file takes is written down, by which they are dealt out next time
 //   npm test -- --kills=1000             any other option reaches the tests by its name: TEST_KILLS=1000
 
