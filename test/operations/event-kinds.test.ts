@@ -42,6 +42,8 @@ before(async () => {
   const stranger = await x402Stranger(shop)
   await stranger.give(1_000_000n)
   await until(async () => (await reconcileRail(shop, stranger.rail, AT_ONCE)).items.length === 0)
+  await stranger.give(2_000_000n)
+  await reconcileRail(shop, stranger.rail, { ...AT_ONCE, returnsUnmatched: false })
   await suffer()
   await pumpEvents(shop.store.db)
   told = (await readEvents(shop.store.db, 0n, 10_000)).map((event) => JSON.parse(bodyOf(event)))

@@ -215,7 +215,7 @@ describe('every word by which money goes back', () => {
     )
     assert.equal((await eve.call('POST', `/operator/approvals/${one.approval.id}/approve`, {})).status, 200)
     const { transfers } = (await (await carl.call('GET', path)).json()) as { transfers: { status: string }[] }
-    assert.equal(transfers[0]!.status, 'refunded')
+    assert.equal(transfers[0]!.status, 'returned')
 
     const small = await inDoubt(1)
     await shop.store.db.query(
@@ -251,7 +251,7 @@ describe('whoever asked', () => {
     await become(boss.id, 'support')
     assert.equal(await approve(approval.id), '409 approval_refused')
     const { transfers } = (await (await approver.call('GET', path)).json()) as { transfers: { status: string }[] }
-    assert.notEqual(transfers[0]!.status, 'refunded')
+    assert.equal(transfers[0]!.status, 'held')
     const open = (await (await approver.call('GET', '/operator/approvals')).json()) as {
       approvals: Asked['approval'][]
     }

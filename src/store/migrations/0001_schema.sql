@@ -547,7 +547,7 @@ create index refund_spending_of on refund_spending (operator_id, at);
 -- A refund that needs a second person: the first has asked, and another one may approve.
 create table approvals (
   id           text primary key,
-  kind         text not null check (kind in ('order.refund', 'order.decide', 'arrival.refund')),
+  kind         text not null check (kind in ('order.refund', 'order.decide', 'transfer.refund')),
   about        text not null,
   request      jsonb not null,
   amount       numeric(78, 0) not null,
