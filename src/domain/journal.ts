@@ -85,3 +85,14 @@ export type Journal = {
   /** The success of a step was seen and used: from now on it is watched. */
   land(step: Pick<Send, 'chainId' | 'signer' | 'orderId' | 'step'>, landing: Landing): Promise<void>
 }
+
+/** A delivery or refund that an order counts on, and that the chain did not show at the last look. */
+export type MissingSend = {
+  readonly kind: 'delivery_missing' | 'refund_missing'
+  /** The order, or the transfer that went back. */
+  readonly orderId: string
+  readonly transaction: Hash
+  readonly amount: bigint
+  /** What was done about it. */
+  readonly detail: string
+}

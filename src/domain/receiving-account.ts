@@ -1,7 +1,7 @@
 import type { Address, Hash } from '../base/address.ts'
+import type { MissingSend } from './journal.ts'
 import type { Lease } from './lease.ts'
 import type { Rail } from './rail.ts'
-import type { MissingSend } from './send-watch.ts'
 
 /** A transfer to a receiving account, as the chain shows it. */
 export type Transfer = {

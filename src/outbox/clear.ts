@@ -1,9 +1,8 @@
 import { msSince } from '../base/clock.ts'
 import { isProblem, Problem } from '../base/problem.ts'
 import type { Lease } from '../domain/lease.ts'
-import { countedNonce, nextNonce } from './nonce.ts'
 import { pushFront, renewFront } from './push.ts'
-import { type NonceQueue, noteLanded } from './queue.ts'
+import { countedNonce, type NonceQueue, nextNonce, noteLanded } from './queue.ts'
 import { canLand, unfunded } from './sign.ts'
 
 const BALANCE_AGE_MS = 5_000

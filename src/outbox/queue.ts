@@ -9,8 +9,7 @@ import type { Receipt } from '../chain/receipt.ts'
 import type { Rpc } from '../chain/rpc.ts'
 import type { Journal, Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
-import type { FeeSource } from './fees.ts'
-import { createGasBalance, type GasBalance } from './gas-balance.ts'
+import { createGasBalance, type FeeSource, type GasBalance } from './fees.ts'
 import type { Wallet } from './wallet.ts'
 
 /** What a transaction is for, and the right to sign it. */
@@ -111,3 +110,31 @@ export function noteTaken({ row, clock }: NonceQueue, nonce: number): void {
   if (row.movedAt === null || nonce <= row.landedBelow) row.movedAt = clock.now()
   row.next = nonce + 1
 }
+
+/** What waits in the node's pool does not count: ours is in the journal, and a stranger's may be forgotten and leave a gap. */
+export async function countedNonce({ rpc, signer }: Pick<NonceQueue, 'rpc' | 'signer'>): Promise<number> {
+  return Number(await rpc.request<string>('eth_getTransactionCount', [signer, 'latest']))
+}
+
+/** The least that a node counts: more than are known close the shop until a person has looked. */
+export async function countedByAll({ rpc, signer }: Pick<NonceQueue, 'rpc' | 'signer'>): Promise<number> {
+  const answers = await rpc.everyone<string>('eth_getTransactionCount', [signer, 'latest'])
+  const counts = answers.flatMap((count) => (count == null ? [] : [Number(count)]))
+  return counts.length > 0 ? Math.min(...counts) : countedNonce({ rpc, signer })
+}
+
+/** The first nonce that the chain has not counted and that is not written down. */
+export async function nextNonce(queue: NonceQueue): Promise<number> {
+  const { journal, chainId, signer } = queue
+  const counted = await countedNonce(queue)
+  const { last, nonces } = await journal.taken(chainId, signer, counted)
+  noteLanded(queue, counted)
+  if (last !== null && counted > last + 1) queue.alarm('foreign', FOREIGN, { written: last + 1, counted })
+  const known = new Set(nonces)
+  let nonce = counted
+  while (known.has(nonce)) nonce++
+  return nonce
+}
+
+export const FOREIGN =
+  'a hot key has sent what its journal does not know: the key is used elsewhere, or the store is an older copy of itself'

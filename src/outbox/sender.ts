@@ -5,11 +5,9 @@ import { deepTime, isReceiptBuried } from '../chain/head.ts'
 import type { Receipt } from '../chain/receipt.ts'
 import type { Call, KeyedPlace, LandedStep, Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
-import { broadcast, broadcastAgain, type FeeRefusal } from './broadcast.ts'
 import { assertClear, assertFunded, tend } from './clear.ts'
-import { follow } from './follow.ts'
-import { countedBeyond } from './nonce.ts'
-import { createQueue, type NonceQueue, type QueueOptions, type SendJob } from './queue.ts'
+import { broadcast, broadcastAgain, type FeeRefusal, follow } from './push.ts'
+import { countedByAll, createQueue, type NonceQueue, type QueueOptions, type SendJob } from './queue.ts'
 import { payableFees, signAgain, signAndRecord, signKeyed } from './sign.ts'
 import { type SendState, stateOf } from './state.ts'
 
@@ -39,8 +37,8 @@ export type Sender = {
   isOwn(send: Send): boolean
   /** This key, and every other that was ever ours in the same role on this chain. */
   keysInRole(role: string): Promise<readonly Address[]>
-  /** How many transactions of a key of ours the chain has counted. More than are known only when two looks agree. */
-  counted(key: Address, known: number | null): Promise<number>
+  /** How many transactions of this key the chain has counted, by both nodes where there are two. */
+  counted(): Promise<number>
   /** The success of a step, to be written down with what it was for. */
   landed(step: string, receipt: Receipt): LandedStep
   /** The success of a step was used; from now on it is watched. */
@@ -66,7 +64,7 @@ export type SenderOptions = Omit<QueueOptions, 'waypoint'> & Partial<Pick<QueueO
 
 export function createSender(options: SenderOptions): Sender {
   const queue = createQueue({ waypoint: noWaypoint, ...options })
-  const { journal, chainId, signer, rpc, burial, clock } = queue
+  const { journal, chainId, signer, rpc, burial } = queue
   return {
     chainId,
     address: signer,
@@ -84,7 +82,7 @@ export function createSender(options: SenderOptions): Sender {
     sendsOf: journal.ofOrder,
     isOwn: (one) => one.chainId === chainId && one.signer === signer,
     keysInRole: async (role) => [...new Set([signer, ...(await journal.keysInRole(chainId, role))])],
-    counted: (key, known) => countedBeyond({ rpc, clock, signer: key }, known),
+    counted: () => countedByAll(queue),
     landed: (step, { transactionHash: hash, blockNumber, blockHash }) => ({
       chainId,
       signer,

@@ -1,10 +1,9 @@
 import { Problem } from '../base/problem.ts'
 import type { Call, Fees, KeyedPlace, Send, SignedVersion } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
-import { landedWhileClosing } from './closing.ts'
 import { raised, withinMeans } from './fees.ts'
-import { nextNonce } from './nonce.ts'
-import { type NonceQueue, noteTaken, type SendJob } from './queue.ts'
+import { type NonceQueue, nextNonce, noteTaken, type SendJob } from './queue.ts'
+import { landedWhileClosing } from './state.ts'
 
 /** A balance this old is good enough to sign by: what was signed since is taken off it. */
 const BALANCE_AGE_MS = 60_000

@@ -1,22 +1,33 @@
 import type { Hash } from '../base/address.ts'
+import { toHex } from '../base/hex.ts'
+import { keccak256 } from '../base/keccak.ts'
 import { blockTag } from '../chain/block-tag.ts'
 import { type Receipt, readReceipt } from '../chain/receipt.ts'
 import { answerOrNull } from '../chain/rpc.ts'
 import type { Send } from '../domain/journal.ts'
-import { countedNonce, FOREIGN } from './nonce.ts'
-import { type NonceQueue, noteLanded, noteMined } from './queue.ts'
+import { countedNonce, FOREIGN, type NonceQueue, noteLanded, noteMined } from './queue.ts'
+
+type Mined = { readonly state: 'mined'; readonly receipt: Receipt }
 
 /**
  * What is known of a transaction of ours. `superseded`: its nonce has gone to another one, as far as can be seen, so the step is signed again
  * under the next nonce. It is no proof, and needs none: the far side takes the step once.
  */
-export type SendState =
-  | { readonly state: 'mined'; readonly receipt: Receipt }
-  | { readonly state: 'pending'; readonly hash: Hash }
-  | { readonly state: 'superseded' }
+export type SendState = Mined | { readonly state: 'pending'; readonly hash: Hash } | { readonly state: 'superseded' }
+
+export function hasSucceeded(state: SendState): state is Mined {
+  return state.state === 'mined' && state.receipt.succeeded
+}
+
+const CLOSE_ORDER = toHex(keccak256(Buffer.from('closeOrder(bytes32)')).subarray(0, 4))
+
+/** Did it land although it was being given up? What would be signed for it now is the closing of its order, and no delivery. */
+export function landedWhileClosing({ call, landing }: Send): boolean {
+  return landing !== null && call.data.startsWith(CLOSE_ORDER)
+}
 
 /** The receipt of whichever version landed; null when none is shown now. */
-export async function receiptOf({ rpc }: Pick<NonceQueue, 'rpc'>, { versions }: Send) {
+export async function receiptOf({ rpc }: Pick<NonceQueue, 'rpc'>, { versions }: Send): Promise<Receipt | null> {
   for (const { hash } of versions.toReversed()) {
     const receipt = await readReceipt(rpc, hash)
     if (receipt) return receipt
@@ -32,11 +43,9 @@ export async function stateOf(queue: NonceQueue, send: Send): Promise<SendState>
   const { nonce, nonceKey, signer, orderId, step } = send
   if (nonceKey || (await countedNonce({ rpc, signer })) <= nonce) return pending
   // By a version that another process signed, or between the two questions.
-  const newest = (await journal.at(send)) ?? send
-  const late = await receiptOf(queue, newest)
+  const late = await receiptOf(queue, (await journal.at(send)) ?? send)
   if (late) return mined(queue, send, late)
-  // A receipt may be late: a block that holds one of ours is no other use of the nonce, and a fresh use proves nothing.
-  if (!(await isUsedDeep(queue, send)) || (await isInBlock(queue, newest))) return pending
+  if (!(await isUsedDeep(queue, send))) return pending
   queue.alarm(`foreign ${nonce}`, FOREIGN, { nonce, orderId, step })
   return { state: 'superseded' }
 }
@@ -47,14 +56,6 @@ async function isUsedDeep({ rpc, burial }: NonceQueue, { signer, nonce }: Send):
   const deep = number > burial.blocks ? number - burial.blocks + 1n : 0n
   const then = await answerOrNull(rpc.request<string>('eth_getTransactionCount', [signer, blockTag(deep)]))
   return then !== null && Number(then) > nonce
-}
-
-async function isInBlock({ rpc }: NonceQueue, { versions }: Send): Promise<boolean> {
-  for (const { hash } of versions) {
-    const shown = await rpc.request<{ readonly blockHash: Hash | null } | null>('eth_getTransactionByHash', [hash])
-    if (shown?.blockHash) return true
-  }
-  return false
 }
 
 export async function mined(queue: NonceQueue, send: Send, receipt: Receipt): Promise<SendState> {

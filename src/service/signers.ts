@@ -70,22 +70,17 @@ export async function countSends(
   readKeys: () => Promise<readonly KnownKey[]>,
 ): Promise<readonly KeyCount[]> {
   const keys = new Map(signers.map(({ sender }) => [`${sender.chainId}/${sender.address}`, sender]))
-  const known = knownBy(await readKeys())
   const counts = await Promise.all(
-    [...keys].map(async ([key, sender]) => ({
+    [...keys.values()].map(async (sender) => ({
       chainId: sender.chainId,
       signer: sender.address,
-      counted: await sender.counted(sender.address, known.get(key) ?? null),
+      counted: await sender.counted(),
     })),
   )
-  // Another replica may be at work with the key. What it has sent by now was written down before, so a later look at the store shows it.
-  const later = knownBy(await readKeys())
+  // Another replica may be at work with the key. What it has sent by now was written down before, so this look at the store shows it.
+  const known = new Map((await readKeys()).map((key) => [`${key.chainId}/${key.signer}`, key.known]))
   return counts.map((count) => {
-    const accounted = later.get(`${count.chainId}/${count.signer}`) ?? null
+    const accounted = known.get(`${count.chainId}/${count.signer}`) ?? null
     return { ...count, isBeyond: accounted !== null && count.counted > accounted }
   })
-}
-
-function knownBy(keys: readonly KnownKey[]): ReadonlyMap<string, number | null> {
-  return new Map(keys.map(({ chainId, signer, known }) => [`${chainId}/${signer}`, known]))
 }

@@ -1,5 +1,5 @@
 import type { Hash } from '../../base/address.ts'
-import type { SendWatch, WatchedSend } from '../../domain/send-watch.ts'
+import type { Landing, Send } from '../../domain/journal.ts'
 import type { Queryable } from '../db.ts'
 import { statement } from '../statement.ts'
 import { type SendRow, sendOf } from './journal.ts'
@@ -10,6 +10,22 @@ export type WatchScope = {
   readonly network: string
   readonly asset: string
   readonly payTo: string
+}
+
+/** A delivery or refund whose success was used, and that the chain may still take back. */
+export type WatchedSend = Send & {
+  readonly landing: Landing
+  /** What its order, or the money that came without one, was worth. */
+  readonly amount: bigint
+}
+
+/** What is watched: as much as one look can do. */
+export type SendWatch = {
+  /** The blocks that it was mined in, oldest first. */
+  blocks(chainId: number): Promise<readonly { readonly number: bigint; readonly hash: Hash }[]>
+  minedIn(chainId: number, blockHashes: readonly Hash[]): Promise<readonly WatchedSend[]>
+  /** These blocks lie so deep that nothing in them has to be watched any more. */
+  bury(chainId: number, blockHashes: readonly Hash[]): Promise<void>
 }
 
 // Whoever was paid back keeps what was delivered, and is owed nothing when the chain takes it back.
@@ -27,16 +43,14 @@ const BLOCKS = statement<{ landed_block: string; landed_block_hash: Hash }>(`
   select distinct s.landed_block, s.landed_block_hash
   ${WATCHED}
   order by s.landed_block
-  limit $6`)
+  limit 500`)
 
-type MinedRow = SendRow & { readonly amount: string }
-
-const MINED_IN = statement<MinedRow>(`
+const MINED_IN = statement<SendRow & { readonly amount: string }>(`
   select s.*, coalesce(o.amount, t.amount) as amount
   ${WATCHED}
     and s.landed_block_hash = any($6::text[])
   order by s.signer, s.nonce
-  limit $7`)
+  limit 500`)
 
 const BURY = statement(`
   update sends
@@ -46,35 +60,22 @@ const BURY = statement(`
     and landed_block is not null
     and not buried`)
 
-const FORGET = statement(`
-  update sends
-  set landed_hash = null,
-      landed_block = null,
-      landed_block_hash = null
-  where chain_id = $1
-    and signer = $2
-    and nonce = $3
-    and nonce_key = $4`)
-
 export function createSendWatch(db: Queryable, { account, network, asset, payTo }: WatchScope): SendWatch {
   const scope = [account, network, asset, payTo]
   return {
-    async blocks(chainId, limit) {
-      const { rows } = await db.query(BLOCKS, [chainId, ...scope, limit])
+    async blocks(chainId) {
+      const { rows } = await db.query(BLOCKS, [chainId, ...scope])
       return rows.map((row) => ({ number: BigInt(row.landed_block), hash: row.landed_block_hash }))
     },
-    async minedIn(chainId, blockHashes, limit) {
-      const { rows } = await db.query(MINED_IN, [chainId, ...scope, blockHashes, limit])
-      return rows.map(({ amount, ...row }): WatchedSend => {
+    async minedIn(chainId, blockHashes) {
+      const { rows } = await db.query(MINED_IN, [chainId, ...scope, blockHashes])
+      return rows.map(({ amount, ...row }) => {
         const send = sendOf(row)
         return { ...send, landing: send.landing!, amount: BigInt(amount) }
       })
     },
     async bury(chainId, blockHashes) {
       await db.query(BURY, [chainId, blockHashes])
-    },
-    async forget({ chainId, signer, nonce, nonceKey = '' }) {
-      await db.query(FORGET, [chainId, signer, nonce, nonceKey])
     },
   }
 }

@@ -7,8 +7,6 @@ import { createLog } from '../../../src/base/log.ts'
 import { Secret } from '../../../src/base/secret.ts'
 import { refundOrder } from '../../../src/checkout/refund.ts'
 import { startWorker } from '../../../src/checkout/worker.ts'
-import { sandboxKey } from '../../../src/config/published.ts'
-import { createWallet } from '../../../src/outbox/wallet.ts'
 import { demoAddressOf } from '../../../src/sandbox/world.ts'
 import { movableClock } from '../../checkout/counter.ts'
 import { transfers } from '../../crash/flows.ts'
@@ -88,17 +86,6 @@ for (const rail of [x402UnderTest, mppPullUnderTest]) {
 describe('a dropped delivery', () => {
   before(async () => {
     buyer = await fundedWallet(shop)
-  })
-
-  test('whose nonce went to something else meanwhile is sent under another one, once', async () => {
-    const { body } = await buy(shop, x402UnderTest, buyer)
-    await drop(shop.chains.native, await hashOf(shop, body.orderId, 'mint'))
-    // Somebody with the minter's key is faster than we are.
-    await takeNonce()
-    for (let block = 0; block < 12; block++) await nativeCall(shop, 'evm_mine')
-    for (let look = 0; look < 3; look++) await reconcileRail(shop, x402UnderTest)
-    assert.equal(await saleTokensOf(shop, buyer), 1)
-    assert.deepEqual((await reconcileRail(shop, x402UnderTest)).items, [])
   })
 
   test('that was only mined again in another block is not missing', async () => {
@@ -245,12 +232,3 @@ describe('M-19: a payment that was dropped before the delivery failed', () => {
     await bringBack(credential)
   })
 })
-
-/** An empty transaction with the next nonce of the minter, signed by whoever has its key. */
-async function takeNonce(): Promise<void> {
-  const wallet = createWallet(sandboxKey('minter'))
-  const nonce = Number(await nativeCall(shop, 'eth_getTransactionCount', wallet.address, 'latest'))
-  const call = { to: wallet.address, data: '0x', gas: 50_000n } as const
-  const { raw } = await wallet.signCall(call, nonce, { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }, 84532)
-  await nativeCall(shop, 'eth_sendRawTransaction', raw)
-}
