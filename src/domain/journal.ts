@@ -72,8 +72,8 @@ export type Journal = {
   ofOrder(orderId: string): Promise<readonly Send[]>
   /** Every key that was ever ours in a role on a chain. */
   keysInRole(chainId: number, role: string): Promise<readonly Address[]>
-  /** The last nonce of a key that is written down, and all of them from one on. */
-  taken(chainId: number, signer: Address, from: number): Promise<{ last: number | null; nonces: readonly number[] }>
+  /** The nonces of a key that are written down, from one on. */
+  taken(chainId: number, signer: Address, from: number): Promise<readonly number[]>
   /** Writes it down, and returns null; otherwise what stood in the way. `seen`: so many the step has already. Throws when the order was given up. */
   record(lease: Lease, send: Send, seen: number): Promise<Obstacle | null>
   /** Adds a newer version of the same nonce, and the call that it is for; false when another process added one first. */
@@ -83,7 +83,7 @@ export type Journal = {
   /** It was mined and reverted, and has cost so much gas for nothing. */
   fail(send: Pick<Send, 'chainId' | 'signer' | 'nonce' | 'nonceKey'>, gasUsed: bigint): Promise<void>
   /** The success of a step was seen and used: from now on it is watched. */
-  land(step: Pick<Send, 'chainId' | 'signer' | 'orderId' | 'step'>, landing: Landing): Promise<void>
+  land(orderId: string, landed: LandedStep): Promise<void>
 }
 
 /** A delivery or refund that an order counts on, and that the chain did not show at the last look. */

@@ -7,9 +7,10 @@ import type { ProblemCode } from '../base/problem.ts'
 import { type CallTerms, Reverted } from '../chain/contract.ts'
 import type { Receipt } from '../chain/receipt.ts'
 import type { Delivery } from '../domain/good.ts'
-import { type Call, isDeliveryStep, type Send } from '../domain/journal.ts'
+import { isDeliveryStep, type LandedStep, type Send } from '../domain/journal.ts'
 import type { Lease } from '../domain/lease.ts'
 import type { Sender, Sent } from './sender.ts'
+import { hasSucceeded } from './state.ts'
 
 /** A contract call that delivers one order. The contract takes it once per order id, whatever we send. */
 type ChainDelivery = {
@@ -61,8 +62,8 @@ const LATE = 'The delivery could not be brought to the chain in time.'
 
 type Work = {
   readonly sender: Sender
-  readonly clock: Clock
   readonly delivery: ChainDelivery
+  readonly isLate: boolean
   /** By every key that was ever ours, oldest first. */
   readonly tries: readonly Sent[]
   /** How many transactions of the order were on record, beside settlement, refund and closing. */
@@ -71,74 +72,58 @@ type Work = {
 
 /** Brings a delivery to the chain, from whatever point an earlier try was interrupted at. "Impossible" is said when nothing can land any more. */
 export async function deliverOnce(sender: Sender, clock: Clock, delivery: ChainDelivery): Promise<Delivery> {
-  const { orderId, deadline } = delivery
-  const sends = delivery.isUntried ? [] : await sender.sendsOf(orderId)
-  const work = { sender, clock, delivery, ...(await readTries(sender, delivery, sends)) }
-  const done = work.tries.find(hasSucceeded)
-  if (done) return delivered(work, done)
-  if (isGivenUp(delivery, sends)) return giveUp(work, LATE)
-  const pending = work.tries.find(({ state }) => state.state === 'pending')
-  if (pending) return clock.now() < deadline ? pushed(work, pending) : giveUp(work, LATE)
+  const sends = delivery.isUntried ? [] : await sender.sendsOf(delivery.orderId)
+  const tries = await triesOf(sender, delivery, sends)
+  const deliveries = sends.filter(({ step }) => isDeliveryStep(step)).length
+  const work: Work = { sender, delivery, isLate: clock.now() >= delivery.deadline, tries, deliveries }
+  const done = tries.find(({ state }) => hasSucceeded(state))
+  if (done) return judged(work, done)
+  const pending = tries.find(({ state }) => state.state === 'pending')
+  if (sends.some(({ call }) => call.data === delivery.closing) || (pending && work.isLate)) return giveUp(work, LATE)
+  if (pending) {
+    const state = await sender.push(delivery.lease, pending.send)
+    return state.state === 'superseded' ? attempt(work) : judged(work, { ...pending, state })
+  }
   // Nothing of ours is in flight now. What the contract remembers counts more than any journal.
-  const remembered = work.tries.length > 0 ? await recalled(work) : null
+  const remembered = tries.length > 0 ? await recalled(work) : null
   if (remembered) return remembered
   const reverted = revertOf(work)
   return reverted ? afterRevert(work, reverted) : attempt(work)
 }
 
-async function readTries(sender: Sender, { step }: ChainDelivery, sends: readonly Send[]) {
+async function triesOf(sender: Sender, { step }: ChainDelivery, sends: readonly Send[]): Promise<readonly Sent[]> {
+  const own = sends.filter((send) => send.step === step && send.chainId === sender.chainId)
   const tries: Sent[] = []
-  for (const send of sends)
-    if (send.step === step && send.chainId === sender.chainId) tries.push({ send, state: await sender.look(send) })
-  return { tries, deliveries: sends.filter((one) => isDeliveryStep(one.step)).length }
+  for (const send of own) tries.push({ send, state: await sender.look(send) })
+  return tries
 }
 
-function hasSucceeded({ state }: Pick<Sent, 'state'>): boolean {
-  return state.state === 'mined' && state.receipt.succeeded
-}
-
-function isGivenUp({ closing }: ChainDelivery, sends: readonly Send[]): boolean {
-  return sends.some(({ call }) => call.data === closing)
-}
-
-async function pushed(work: Work, { send }: Sent): Promise<Delivery> {
-  const { sender, delivery } = work
-  const state = await sender.push(delivery.lease, send)
-  return state.state === 'superseded' ? attempt(work) : judged(work, { send, state })
-}
-
-/** What the contract itself remembers of the order. Whichever key has brought it there, it is watched from now on. */
-async function recalled({ sender, clock, delivery, tries }: Work): Promise<Delivery | null> {
-  const result = await delivery.recall()
-  if (!result) return null
-  for (const { send } of tries) {
-    const state = await sender.look(send)
-    if (state.state !== 'mined' || !state.receipt.succeeded) continue
-    const landed = { ...sender.landed(send.step, state.receipt), signer: send.signer }
-    return { state: 'delivered', result, transaction: landed.hash, landed }
-  }
-  // A receipt may be shown later than what it did. Without it the delivery could not be watched.
-  if (tries.some(({ state }) => state.state !== 'mined') && clock.now() < delivery.deadline)
-    return { state: 'pending', detail: 'It is delivered; the receipt of that is awaited.', retryAfterMs: PENDING_MS }
-  return { state: 'delivered', result }
-}
-
-/** The newest receipt that says no. */
-function revertOf({ tries }: Work): Receipt | null {
-  const mined = tries.map(({ state }) => (state.state === 'mined' ? state.receipt : null))
-  return mined.findLast((receipt) => receipt !== null) ?? null
-}
-
-/** Nothing stands against it that we know of: it is tried once more without a trace, and then for good. */
+/** Tried once more without a trace, and then for good. */
 async function attempt(work: Work): Promise<Delivery> {
-  const { sender, clock, delivery, tries } = work
+  const { sender, delivery, tries } = work
   const refusal = await refusalOf(work)
   if (refusal) return refused(work, refusal)
-  if (clock.now() >= delivery.deadline) return impossible(work, 'The delivery could not be sent in time.')
+  if (work.isLate) return impossible(work, 'The delivery could not be sent in time.')
   const { to, data, gasMax: gas } = delivery
   const own = tries.map(({ send }) => send).filter(sender.isOwn)
   const sent = await sender.send(delivery, { to, data, gas }, own)
   return judged({ ...work, tries: [...tries, sent], deliveries: work.deliveries + 1 }, sent)
+}
+
+/** What became of a transaction that was sent or pushed just now. */
+async function judged(work: Work, { send, state }: Sent): Promise<Delivery> {
+  const { sender, delivery } = work
+  if (state.state === 'pending')
+    return pending('The delivery waits for the chain.', PENDING_MS, { transaction: state.hash })
+  if (state.state === 'superseded')
+    return pending('The delivery did not go through; it is tried again.', pauseAfter(work))
+  const { receipt } = state
+  if (!receipt.succeeded) return afterRevert(work, receipt)
+  // A second call under the same order id succeeds and says nothing: the first one delivered, and the contract remembers it.
+  const result = delivery.read(receipt) ?? (await delivery.recall())
+  if (result !== null) return delivered(result, sender.landed(send, receipt))
+  if (send.call.data === delivery.closing) return givenUp(work, receipt, LATE)
+  throw new Error(`${receipt.transactionHash} succeeded without delivering ${delivery.orderId}`)
 }
 
 /** What the contract would say on the very terms that are signed; null when it would go through. */
@@ -153,21 +138,16 @@ async function refusalOf({ sender, delivery }: Work): Promise<Reverted | null> {
 }
 
 async function refused(work: Work, refusal: Reverted): Promise<Delivery> {
-  const { clock, delivery, tries } = work
+  const { delivery } = work
   const remembered = await recalled(work)
   if (remembered) return remembered
   if (!(await delivery.isClosed())) {
-    // It may have been opened between the two questions.
-    const still = await refusalOf(work)
-    if (still) {
-      const { code, detail } = delivery.meaningOf(still)
-      return impossible(work, detail, code)
-    }
+    const { code, detail } = delivery.meaningOf(refusal)
+    return impossible(work, detail, code)
   }
-  if (clock.now() >= delivery.deadline)
-    return impossible(work, `The contract still refuses the delivery: ${refusal.reason}.`)
-  const detail = `The contract refuses for now: ${refusal.reason}.`
-  return { state: 'pending', detail, retryAfterMs: pauseAfter(delivery, tries.length) }
+  return work.isLate
+    ? impossible(work, `The contract still refuses the delivery: ${refusal.reason}.`)
+    : pending(`The contract refuses for now: ${refusal.reason}.`, pauseAfter(work))
 }
 
 /**
@@ -175,51 +155,36 @@ async function refused(work: Work, refusal: Reverted): Promise<Delivery> {
  * only when the contract itself was closed at that time, which its receiver can do nothing about.
  */
 async function afterRevert(work: Work, reverted: Receipt): Promise<Delivery> {
-  const { sender, tries } = work
+  const { sender, delivery, tries } = work
   // As long as the chain may take the block back, the same transaction may still go through in another one.
-  if (!(await sender.isBuried(reverted)))
-    return { state: 'pending', detail: 'The delivery reverted; the chain has to settle.', retryAfterMs: BURYING_MS }
+  if (!(await sender.isBuried(reverted))) return pending('The delivery reverted; the chain has to settle.', BURYING_MS)
   const refusal = await refusalOf(work)
   if (refusal) return refused(work, refusal)
   const count = tries.filter(({ state }) => state.state === 'mined').length
-  if (count < REVERTS_MAX && (await wasClosed(work, reverted))) return attempt(work)
-  const remembered = await recalled(work)
-  if (remembered) return remembered
-  return impossible(work, 'The contract refused the delivery when it was sent.')
+  // Nodes that have thrown the state of that block away cannot tell; then it was not.
+  const wasClosed = await delivery.isClosed(reverted.blockNumber).catch(() => false)
+  if (count < REVERTS_MAX && wasClosed) return attempt(work)
+  return (await recalled(work)) ?? impossible(work, 'The contract refused the delivery when it was sent.')
 }
 
-/** Nodes that have thrown the state of that block away cannot tell; then it was not. */
-function wasClosed({ delivery }: Work, { blockNumber }: Receipt): Promise<boolean> {
-  return delivery.isClosed(blockNumber).catch(() => false)
+/** The newest receipt that says no. */
+function revertOf({ tries }: Work): Receipt | null {
+  const mined = tries.map(({ state }) => (state.state === 'mined' ? state.receipt : null))
+  return mined.findLast((receipt) => receipt !== null) ?? null
 }
 
-async function judged(work: Work, one: Sent): Promise<Delivery> {
-  const { delivery, tries } = work
-  const { state } = one
-  if (state.state === 'pending')
-    return {
-      state: 'pending',
-      transaction: state.hash,
-      detail: 'The delivery waits for the chain.',
-      retryAfterMs: PENDING_MS,
-    }
-  if (hasSucceeded(one)) return delivered(work, one)
-  if (state.state === 'mined') return afterRevert(work, state.receipt)
-  const retryAfterMs = pauseAfter(delivery, tries.length)
-  return { state: 'pending', detail: 'The delivery did not go through; it is tried again.', retryAfterMs }
-}
-
-async function delivered(work: Work, { send, state }: Sent): Promise<Delivery> {
-  const { sender, delivery } = work
-  const { receipt } = state as Extract<Sent['state'], { state: 'mined' }>
-  // A second call under the same order id succeeds and says nothing: the first one delivered, and the contract remembers it.
-  const result = delivery.read(receipt) ?? (await delivery.recall())
-  if (result !== null) {
-    const landed = { ...sender.landed(send.step, receipt), signer: send.signer }
-    return { state: 'delivered', result, transaction: receipt.transactionHash, landed }
+/** What the contract itself remembers of the order. Whichever key has brought it there, it is watched from now on. */
+async function recalled({ sender, delivery, tries, isLate }: Work): Promise<Delivery | null> {
+  const result = await delivery.recall()
+  if (!result) return null
+  for (const { send } of tries) {
+    const state = await sender.look(send)
+    if (hasSucceeded(state)) return delivered(result, sender.landed(send, state.receipt))
   }
-  if (isGivenUp(delivery, [send])) return givenUp(work, receipt, LATE)
-  throw new Error(`${receipt.transactionHash} succeeded without delivering ${delivery.orderId}`)
+  // A receipt may be shown later than what it did. Without it the delivery could not be watched.
+  if (tries.some(({ state }) => state.state !== 'mined') && !isLate)
+    return pending('It is delivered; the receipt of that is awaited.', PENDING_MS)
+  return { state: 'delivered', result }
 }
 
 /** With what was on record when it was said, so that it can be seen whether nothing was added since. */
@@ -231,7 +196,7 @@ async function impossible(work: Work, detail: string, code: ProblemCode = 'fulfi
 }
 
 /** Has anything been signed for it, by any key of ours, that is not in a block for good? */
-async function mayStillLand({ sender, tries }: Work): Promise<boolean> {
+async function mayStillLand({ sender, tries }: Pick<Work, 'sender' | 'tries'>): Promise<boolean> {
   for (const { state } of tries)
     if (state.state !== 'mined' || state.receipt.succeeded || !(await sender.isBuried(state.receipt))) return true
   return false
@@ -243,40 +208,55 @@ async function mayStillLand({ sender, tries }: Work): Promise<boolean> {
  */
 async function giveUp(work: Work, detail: string): Promise<Delivery> {
   const { sender, delivery, tries } = work
-  const call = { to: delivery.to, data: delivery.closing, gas: CLOSING_GAS }
-  const hanging = tries.find(({ send, state }) => state.state === 'pending' && sender.isOwn(send))
-  const state = hanging ? await replaced(work, hanging.send, call) : await closed(work, call)
-  return state.state === 'mined' ? givenUp(work, state.receipt, detail) : GIVING_UP
+  const { lease, to, closing: data } = delivery
+  const call = { to, data, gas: CLOSING_GAS }
+  const hanging = tries.find(({ send, state }) => state.state === 'pending' && sender.isOwn(send))?.send
+  if (!hanging)
+    return closed(
+      work,
+      (await sender.send({ ...delivery, step: CLOSE }, call, await failedClosings(work))).state,
+      detail,
+    )
+  const isClosing = hanging.call.data === data
+  return closed(work, await (isClosing ? sender.push(lease, hanging) : sender.replace(lease, hanging, call)), detail)
 }
 
-function replaced({ sender, delivery: { lease, closing } }: Work, hanging: Send, call: Call) {
-  return hanging.call.data === closing ? sender.push(lease, hanging) : sender.replace(lease, hanging, call)
-}
-
-/** Again, after one that was refused: the key may have its role back. */
-async function closed({ sender, delivery }: Work, call: Call): Promise<Sent['state']> {
+/** One that was refused does not stand in the way of the next: the key may have its role back. */
+async function failedClosings({ sender, delivery }: Work): Promise<readonly Send[]> {
   const failed: Send[] = []
   for (const send of await sender.sendsOf(delivery.orderId)) {
     if (send.step !== CLOSE || !sender.isOwn(send)) continue
     const state = await sender.look(send)
     if (state.state === 'mined' && !state.receipt.succeeded && (await sender.isBuried(state.receipt))) failed.push(send)
   }
-  return (await sender.send({ ...delivery, step: CLOSE }, call, failed)).state
+  return failed
 }
 
-const GIVING_UP = { state: 'pending', detail: 'The delivery is being given up.', retryAfterMs: BURYING_MS } as const
+const GIVING_UP = 'The delivery is being given up.'
 
-async function givenUp(work: Work, closed: Receipt, detail: string): Promise<Delivery> {
+function closed(work: Work, state: Sent['state'], detail: string): Delivery | Promise<Delivery> {
+  return state.state === 'mined' ? givenUp(work, state.receipt, detail) : pending(GIVING_UP, BURYING_MS)
+}
+
+async function givenUp(work: Work, closing: Receipt, detail: string): Promise<Delivery> {
   const { sender, delivery, deliveries } = work
-  if (!(await sender.isBuried(closed))) return GIVING_UP
+  if (!(await sender.isBuried(closing))) return pending(GIVING_UP, BURYING_MS)
   const remembered = await recalled(work)
   if (remembered) return remembered
-  const { tries } = await readTries(sender, delivery, await sender.sendsOf(delivery.orderId))
-  if (!closed.succeeded && (await mayStillLand({ ...work, tries })))
-    return { ...GIVING_UP, detail: 'The contract does not give the order up. Has the key still its role?' }
+  const tries = await triesOf(sender, delivery, await sender.sendsOf(delivery.orderId))
+  if (!closing.succeeded && (await mayStillLand({ sender, tries })))
+    return pending('The contract does not give the order up. Has the key still its role?', BURYING_MS)
   return { state: 'impossible', code: 'fulfilment_failed', detail, proof: { sends: deliveries } }
 }
 
-function pauseAfter({ retryMs }: ChainDelivery, tries: number): number {
-  return Math.min(RETRY_MS_MAX, retryMs * 2 ** Math.min(tries, 10))
+function delivered(result: JsonObject, landed: LandedStep): Delivery {
+  return { state: 'delivered', result, transaction: landed.hash, landed }
+}
+
+function pending(detail: string, retryAfterMs: number, sent: { readonly transaction?: Hash } = {}): Delivery {
+  return { state: 'pending', detail, retryAfterMs, ...sent }
+}
+
+function pauseAfter({ delivery, tries }: Work): number {
+  return Math.min(RETRY_MS_MAX, delivery.retryMs * 2 ** Math.min(tries.length, 10))
 }

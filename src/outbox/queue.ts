@@ -127,10 +127,8 @@ export async function countedByAll({ rpc, signer }: Pick<NonceQueue, 'rpc' | 'si
 export async function nextNonce(queue: NonceQueue): Promise<number> {
   const { journal, chainId, signer } = queue
   const counted = await countedNonce(queue)
-  const { last, nonces } = await journal.taken(chainId, signer, counted)
+  const known = new Set(await journal.taken(chainId, signer, counted))
   noteLanded(queue, counted)
-  if (last !== null && counted > last + 1) queue.alarm('foreign', FOREIGN, { written: last + 1, counted })
-  const known = new Set(nonces)
   let nonce = counted
   while (known.has(nonce)) nonce++
   return nonce

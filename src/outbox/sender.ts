@@ -40,9 +40,9 @@ export type Sender = {
   /** How many transactions of this key the chain has counted, by both nodes where there are two. */
   counted(): Promise<number>
   /** The success of a step, to be written down with what it was for. */
-  landed(step: string, receipt: Receipt): LandedStep
+  landed(send: Send, receipt: Receipt): LandedStep
   /** The success of a step was used; from now on it is watched. */
-  land(step: Pick<Send, 'orderId' | 'step'> & Partial<Pick<Send, 'signer'>>, receipt: Receipt): Promise<void>
+  land(send: Send, receipt: Receipt): Promise<void>
   /** Does it lie so deep that we may act as if it could not go away again? */
   isBuried(receipt: Receipt): Promise<boolean>
   /** The time of a block that lies so deep. */
@@ -83,16 +83,8 @@ export function createSender(options: SenderOptions): Sender {
     isOwn: (one) => one.chainId === chainId && one.signer === signer,
     keysInRole: async (role) => [...new Set([signer, ...(await journal.keysInRole(chainId, role))])],
     counted: () => countedByAll(queue),
-    landed: (step, { transactionHash: hash, blockNumber, blockHash }) => ({
-      chainId,
-      signer,
-      step,
-      hash,
-      blockNumber,
-      blockHash,
-    }),
-    land: ({ orderId, step, signer: by = signer }, { transactionHash: hash, blockNumber, blockHash }) =>
-      journal.land({ chainId, signer: by, orderId, step }, { hash, blockNumber, blockHash }),
+    landed: landedStep,
+    land: (one, receipt) => journal.land(one.orderId, landedStep(one, receipt)),
     isBuried: (receipt) => isReceiptBuried(rpc, burial, receipt),
     deepTime: () => deepTime(rpc, burial),
     async terms(gas) {
@@ -105,6 +97,11 @@ export function createSender(options: SenderOptions): Sender {
     tend: (lease) => tend(queue, lease),
     balance: queue.gas.read,
   }
+}
+
+function landedStep({ chainId, signer, step }: Send, receipt: Receipt): LandedStep {
+  const { transactionHash: hash, blockNumber, blockHash } = receipt
+  return { chainId, signer, step, hash, blockNumber, blockHash }
 }
 
 /** A step whose nonce went elsewhere is signed again at once, and no more often at a time: nodes that lag make every nonce look lost. */

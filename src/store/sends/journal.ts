@@ -40,13 +40,7 @@ const TAKEN = statement<{ nonce: string }>(`
   where chain_id = $1
     and signer = $2
     and nonce_key = ''
-    and (nonce >= $3 or nonce = (
-      select max(nonce)
-      from sends
-      where chain_id = $1
-        and signer = $2
-        and nonce_key = ''))
-  order by nonce`)
+    and nonce >= $3`)
 
 // Nothing but its refund is sent for an order that was given up: a process that slept meanwhile must not deliver what was paid back.
 const CLOSED = `
@@ -154,8 +148,7 @@ export function createJournal(db: Database): Journal {
     keysInRole: (chainId, role) => keysInRole(db, chainId, role),
 
     async taken(chainId, signer, from) {
-      const nonces = (await db.query(TAKEN, [chainId, signer, from])).rows.map(({ nonce }) => Number(nonce))
-      return { last: nonces.at(-1) ?? null, nonces: nonces.filter((nonce) => nonce >= from) }
+      return (await db.query(TAKEN, [chainId, signer, from])).rows.map(({ nonce }) => Number(nonce))
     },
 
     async record(lease, send, seen) {
@@ -193,7 +186,7 @@ export function createJournal(db: Database): Journal {
       await db.query(FAIL, [chainId, signer, nonceKey, nonce, gasUsed.toString()])
     },
 
-    async land({ orderId, step, chainId, signer }, { hash, blockNumber, blockHash }) {
+    async land(orderId, { step, chainId, signer, hash, blockNumber, blockHash }) {
       await db.query(LAND, [orderId, step, chainId, signer, hash, blockNumber.toString(), blockHash])
     },
   }
