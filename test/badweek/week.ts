@@ -1,4 +1,4 @@
-// `npm run badweek`: two replicas, Caddy and PostgreSQL with a standby, 24 faults in a row under load from stock clients. Prints what the operator was
+// `npm run badweek`: two replicas, Caddy and PostgreSQL with a standby, 23 faults in a row under load from stock clients. Prints what the operator was
 // told of each and when, which requests were lost, what became of the money, and how it healed. The table of docs/reliability.md is such a run.
 //   npm run badweek -- [words of faults to take only these]
 import { proxies } from '../proxy/proxies.ts'

@@ -63,6 +63,7 @@ export async function startBadWorld(): Promise<BadWorld> {
     waitMsMax: 2_000,
     verbose: false,
     env: {
+      SUTLER_STANDBY: 'synchronous',
       SUTLER_GAME_BACKEND: studio.url,
       SUTLER_GAME_BACKEND_SECRET: studio.secret.reveal(),
       SUTLER_RECONCILE_SECONDS: '5',
