@@ -101,12 +101,17 @@ export function termsOf({ from, ...numbers }: CallTerms): object {
 export const OUT_OF_BUDGET = 'OutOfBudget'
 export const OUT_OF_GAS = /out of gas|gas required exceeds|intrinsic gas too low|exceeds block gas limit/i
 
+export const UNFUNDED = /insufficient funds/i
+
+export function unfunded(cause: RpcError): Problem {
+  return new Problem('relayer_unfunded', 'The shop cannot pay for gas right now; try again later.', { cause })
+}
+
 /** A call that cannot even begin says something about our wallet, or about gas, and nothing about the contract. */
 function termsRefused(error: RpcError, chainId: number): Error {
   const { message } = error
   if (OUT_OF_GAS.test(message)) return new Reverted(OUT_OF_BUDGET, [], error)
-  if (/insufficient funds/i.test(message))
-    return new Problem('relayer_unfunded', 'The shop cannot pay for gas right now; try again later.', { cause: error })
+  if (UNFUNDED.test(message)) return unfunded(error)
   if (/max fee per gas/i.test(message))
     return new Problem('chain_unavailable', `Gas on chain ${chainId} is dearer by now; try again.`, { cause: error })
   return error

@@ -37,6 +37,8 @@ type ChainDelivery = {
    * a call reverts with may be the words of whoever receives.
    */
   isClosed(block?: bigint): Promise<boolean>
+  /** Could code or tokens of the buyer's side have made the call revert in this block? A plain key refuses nothing. */
+  mayBeBuyers(block: bigint): Promise<boolean>
   /** What a refusal of an open contract means to the buyer. */
   meaningOf(refusal: Reverted): { readonly code: ProblemCode; readonly detail: string }
   /** After this moment nothing new is sent, the contract gives the order up, and the money goes back. */
@@ -190,8 +192,9 @@ async function recalled({ sender, delivery, tries, isLate }: Work): Promise<Deli
 /** With what was on record when it was said, so that it can be seen whether nothing was added since. */
 async function impossible(work: Work, detail: string, code: ProblemCode = 'fulfilment_failed'): Promise<Delivery> {
   if (await mayStillLand(work)) return giveUp(work, detail)
-  // Whoever receives, or owns what is taken, can make a call revert that was tried out just before.
-  const byBuyer = revertOf(work) ? ({ byBuyer: true } as const) : {}
+  const reverted = revertOf(work)
+  const isBuyers = reverted !== null && (await work.delivery.mayBeBuyers(reverted.blockNumber).catch(() => false))
+  const byBuyer = isBuyers ? ({ byBuyer: true } as const) : {}
   return { state: 'impossible', code, detail, ...byBuyer, proof: { sends: work.deliveries } }
 }
 

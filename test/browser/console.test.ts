@@ -148,7 +148,7 @@ describe('the operator’s console', { skip: chromium.skip }, () => {
     ['/operator/money', 'Float against liabilities'],
     ['/operator/funnel', 'From price to goods'],
     ['/operator/wallets', 'Treasury'],
-    ['/operator/transfers?state=all', 'Arrivals'],
+    ['/operator/transfers?state=all', 'Transfers'],
     ['/operator/live', 'Delivered'],
     ['/operator/webhooks', 'Nobody is told of events'],
     ['/operator/system', 'Replicas'],

@@ -120,7 +120,7 @@ for (const engine of engines) {
       const paid = to === 'settled' ? { paymentTx: HASH, settledAt: Date.now() } : {}
       const back =
         to === 'refunding'
-          ? { refund: { ...refund, id: newId('rfd', systemRandom) } }
+          ? { refund: { ...refund, id: newId('rfd', systemRandom), name: newId('trf', systemRandom) } }
           : to === 'refunded'
             ? { refund: { ...refund, transaction: HASH, completedAt: Date.now() } }
             : {}

@@ -6,7 +6,7 @@ import { readEvents } from '../../src/store/events.ts'
 import { pumpEvents } from '../../src/webhooks/pump.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import { asOperator, reconcileRail, TOMORROW } from './desk.ts'
+import { AT_ONCE, asOperator, reconcileRail } from './desk.ts'
 import { type FrailShop, startFrailShop } from './faults.ts'
 import { x402Stranger } from './strangers.ts'
 
@@ -145,10 +145,10 @@ test('money that waits for a person, until they decide', async () => {
     about: /^trf_/,
     async cause() {
       await stranger.give(1_000_000n)
-      const report = await reconcileRail(shop, stranger.rail, { ...TOMORROW, returnsUnmatched: false })
+      const report = await reconcileRail(shop, stranger.rail, { ...AT_ONCE, returnsUnmatched: false })
       transferId = report.items[0]!.id
       await until(async () => {
-        const { items } = await reconcileRail(shop, stranger.rail, { ...TOMORROW, returnsUnmatched: false })
+        const { items } = await reconcileRail(shop, stranger.rail, { ...AT_ONCE, returnsUnmatched: false })
         return items.some(({ kind }) => kind === 'held')
       })
     },

@@ -5,8 +5,8 @@ import { countImmediates } from './immediates.ts'
 import { START_MS } from './scheduler.ts'
 
 const RealDate = Date
-/** Worlds are founded an hour before a universe begins. */
-export const FOUNDING_MS = START_MS - 3_600_000
+/** Worlds are founded before a universe begins. Their blocks are younger than the hour after which finality counts as stuck. */
+export const FOUNDING_MS = START_MS - 1_800_000
 
 let nowMs = () => FOUNDING_MS
 let chance: Chance = chanceOf(0, 'founding')

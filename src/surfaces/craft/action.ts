@@ -127,6 +127,8 @@ export function deliverAction(
       ])
       return isPaused || !isOperator
     },
+    // The owner of the tokens can take them, or their approval, away at the last moment.
+    mayBeBuyers: async () => true,
     meaningOf(refusal) {
       const { code, message } = refusalOf(refusal)
       return { code, detail: message }

@@ -5,6 +5,7 @@ import { type Hex, toHex } from '../../base/hex.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { keccak256 } from '../../base/keccak.ts'
 import { Problem } from '../../base/problem.ts'
+import { readCode } from '../../chain/code.ts'
 import { decodeEventLog, OUT_OF_BUDGET, Reverted } from '../../chain/contract.ts'
 import type { Receipt } from '../../chain/receipt.ts'
 import type { Rpc } from '../../chain/rpc.ts'
@@ -111,7 +112,7 @@ export async function isMinted({ contract }: MintOptions, orderId: string): Prom
 /** Mints what was bought, once per order. */
 export function mint(options: MintOptions, input: SaleBuy, buyer: Buyer): Promise<Delivery> {
   const { orderId, settledAt, lease, isUntried } = buyer
-  const { contract, minter, clock, delivery } = options
+  const { contract, rpc, minter, clock, delivery } = options
   const key = orderKey(orderId)
   const data = mintCall(contract, key, input)
   return deliverOnce(minter, clock, {
@@ -132,6 +133,11 @@ export function mint(options: MintOptions, input: SaleBuy, buyer: Buyer): Promis
     },
     read: (receipt) => mintedIn(receipt, contract.address, key),
     isClosed: async (block) => (await faultOf(options, block)) !== null,
+    // A key that delegated when the block began may have stopped before it ended.
+    async mayBeBuyers(block) {
+      const codes = await Promise.all([block - 1n, block].map((at) => readCode(rpc, input.beneficiary, at)))
+      return codes.some((code) => code !== '0x')
+    },
     meaningOf(refusal) {
       // A lot that closes or a price that moves cannot get here: the contract enforces neither.
       const { code, message } = refusalOf(refusal, input)

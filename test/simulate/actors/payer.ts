@@ -4,7 +4,7 @@ import { toldOf } from '../book.ts'
 import { overHttp, overMcp } from '../carrier.ts'
 import { type Chance, chanceOf } from '../chance.ts'
 import { type Good, goodsPassing } from '../goods.ts'
-import type { Heard } from '../request.ts'
+import type { Asked, Heard } from '../request.ts'
 import type { Actor } from '../scheduler.ts'
 import type { Universe } from '../universe.ts'
 import { ways } from '../wallet.ts'
@@ -119,22 +119,35 @@ export async function ask(
   const shown = credential && { way, value: credential.value }
   const { request, read } = carrier === 'mcp' ? overMcp(good.tool, asked, shown) : overHttp(asked, shown)
   if (credential) credential.isUnderWay++
-  const timer = new AbortController()
-  const answer = await Promise.race([
-    universe.fleet.ask(chance, actor, request, `10.0.0.${index + 1}`),
-    sim
-      .clockOf(actor)
-      .sleep(PATIENCE_MS, timer.signal)
-      .then(() => null),
-  ])
-  timer.abort()
-  const heard = answer && read(answer)
+  const answered = async (wanted: Asked) => {
+    const timer = new AbortController()
+    const answer = await Promise.race([
+      universe.fleet.ask(chance, actor, wanted, `10.0.0.${index + 1}`),
+      sim
+        .clockOf(actor)
+        .sleep(PATIENCE_MS, timer.signal)
+        .then(() => null),
+    ])
+    timer.abort()
+    return answer
+  }
+  const answer = await answered(request)
+  const first = answer && read(answer)
+  // A conflict names the address that tells what became of the payment.
+  const status = first?.status === 409 ? statusPathOf(first) : null
+  const elsewhere = status === null ? null : await answered({ method: 'GET', path: status, headers: {} })
+  const heard = elsewhere?.status === 200 ? elsewhere : first
   await sim.point(actor, `heard ${heard?.status ?? 'nothing'}`)
   const told = heard && toldOf(heard, sim.now())
   if (told?.code) sim.note(`${actor.name} was told ${told.code}, taken: ${told.taken}`)
   if (credential) credential.isUnderWay--
   if (credential && told) credential.answers.push(told)
   return heard
+}
+
+function statusPathOf({ text }: Heard): string | null {
+  const { retry } = JSON.parse(text) as { readonly retry?: { readonly statusUrl?: string } }
+  return retry?.statusUrl ? new URL(retry.statusUrl).pathname : null
 }
 
 export async function pay(
