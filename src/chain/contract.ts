@@ -103,7 +103,7 @@ export const OUT_OF_GAS = /out of gas|gas required exceeds|intrinsic gas too low
 
 export const UNFUNDED = /insufficient funds/i
 
-export function unfunded(cause: RpcError): Problem {
+export function gasUnpaid(cause: RpcError): Problem {
   return new Problem('relayer_unfunded', 'The shop cannot pay for gas right now; try again later.', { cause })
 }
 
@@ -111,7 +111,7 @@ export function unfunded(cause: RpcError): Problem {
 function termsRefused(error: RpcError, chainId: number): Error {
   const { message } = error
   if (OUT_OF_GAS.test(message)) return new Reverted(OUT_OF_BUDGET, [], error)
-  if (UNFUNDED.test(message)) return unfunded(error)
+  if (UNFUNDED.test(message)) return gasUnpaid(error)
   if (/max fee per gas/i.test(message))
     return new Problem('chain_unavailable', `Gas on chain ${chainId} is dearer by now; try again.`, { cause: error })
   return error

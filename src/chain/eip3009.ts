@@ -2,7 +2,7 @@ import { type Address, checksumAddress, type Hash, sameAddress } from '../base/a
 import { fromHex, type Hex, toHex } from '../base/hex.ts'
 import { keccak256 } from '../base/keccak.ts'
 import { blockOrLatest } from './block-tag.ts'
-import { type CallTerms, OUT_OF_GAS, termsOf, UNFUNDED, unfunded } from './contract.ts'
+import { type CallTerms, gasUnpaid, OUT_OF_GAS, termsOf, UNFUNDED } from './contract.ts'
 import { logsSince } from './logs.ts'
 import type { EvmLog, Receipt } from './receipt.ts'
 import { ChainSilent, type Rpc, RpcError } from './rpc.ts'
@@ -122,7 +122,7 @@ export async function transferRefusal(
   } catch (error) {
     if (!(error instanceof RpcError)) throw error
     if (OUT_OF_GAS.test(error.message)) return error.message.slice(0, 200)
-    if (UNFUNDED.test(error.message)) throw unfunded(error)
+    if (UNFUNDED.test(error.message)) throw gasUnpaid(error)
     // A node that cannot run the call has said nothing about the transfer.
     const isRevert = error.code === 3 || typeof error.data === 'string' || /revert/i.test(error.message)
     if (!isRevert) throw new ChainSilent(rpc.chainId, 'eth_call', error)
