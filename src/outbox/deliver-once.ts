@@ -30,6 +30,8 @@ type ChainDelivery = {
   trial(terms: CallTerms): Promise<void>
   /** What the contract itself remembers of this order; null when it has not happened. */
   recall(): Promise<JsonObject | null>
+  /** Has the contract given the order up? Once it has, it never delivers; a node that is behind can only say "not yet". */
+  hasGivenUp(): Promise<boolean>
   /** What a receipt shows of this order; null when it is not in there. */
   read(receipt: Receipt): JsonObject | null
   /**
@@ -246,6 +248,8 @@ async function givenUp(work: Work, closing: Receipt, detail: string): Promise<De
   if (!(await sender.isBuried(closing))) return pending(GIVING_UP, BURYING_MS)
   const remembered = await recalled(work)
   if (remembered) return remembered
+  // That nothing is remembered is no proof: whoever is asked may be behind, and the receipt may be that of the delivery itself.
+  if (closing.succeeded && !(await delivery.hasGivenUp())) return pending(GIVING_UP, BURYING_MS)
   const tries = await triesOf(sender, delivery, await sender.sendsOf(delivery.orderId))
   if (!closing.succeeded && (await mayStillLand({ sender, tries })))
     return pending('The contract does not give the order up. Has the key still its role?', BURYING_MS)

@@ -118,6 +118,7 @@ export function deliverAction(
     retryMs: delivery.retryMs,
     trial: (terms) => contract.simulate(terms, data),
     recall: () => timersOf(controller, key),
+    hasGivenUp: () => contract.read('isClosed', [key]),
     // A receipt names the timers of an acceleration without their new ends. What counts for both actions is what the controller knows.
     read: () => null,
     async isClosed(block) {

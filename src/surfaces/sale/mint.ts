@@ -131,6 +131,7 @@ export function mint(options: MintOptions, input: SaleBuy, buyer: Buyer): Promis
       const [, quantity, , firstTokenId] = await contract.read('orderOf', [key])
       return firstTokenId === 0n ? null : minted(contract.address, firstTokenId, quantity)
     },
+    hasGivenUp: () => contract.read('isClosed', [key]),
     read: (receipt) => mintedIn(receipt, contract.address, key),
     isClosed: async (block) => (await faultOf(options, block)) !== null,
     // A key that delegated when the block began may have stopped before it ended.
