@@ -109,12 +109,14 @@ async function plan(run: OrderRun): Promise<OrderStep> {
   try {
     const checked = await offer.good.check(order.input, order.payer)
     assertPassed(checked)
-    const outcome = await checkout.orders.setPlan(run, checked)
+    const { gasAtRisk = 0n } = checked
+    const gas = { gasAtRisk, gasPerHour: checkout.limits.gasPerHour }
+    const outcome = await checkout.orders.setPlan(run, { ...checked, gas })
     if (outcome.kind === 'lost') return { kind: 'lost' }
     const { isUntried } = run
     if (outcome.kind === 'set') return { kind: 'moved', order: outcome.order, isUntried }
     if (outcome.isStale) return { kind: 'moved', order, isUntried }
-    return (await handedOver(run)) ?? fail(run, outcome.hold.refusal)
+    return (await handedOver(run)) ?? fail(run, outcome.refusal)
   } catch (error) {
     // A refusal is final; an outage is not, but the payer is not made to wait for ever for its end.
     if (!isProblem(error) || error.status >= 500) {

@@ -1,6 +1,6 @@
 import { AUTOMATIC } from '../../domain/order.ts'
 import type { Payment } from '../../domain/rail.ts'
-import type { Queryable } from '../db.ts'
+import type { Queryable, Transaction } from '../db.ts'
 import { statement } from '../statement.ts'
 
 /** How far the shop goes with one payer, and with all of them together. Compared with what all replicas have opened. */
@@ -86,6 +86,31 @@ export const GAS_USED = `(
         where ${IS_LIABILITY}
           and status in ('settling', 'settled', 'submitted')))`
 
+const TURN = statement(`
+  select pg_advisory_xact_lock(hashtextextended($1, 0))`)
+
+/** One after the other from here to the end of the transaction, so that the last of what is left is counted on once. */
+export async function takeTurn(tx: Transaction, { network, asset }: Pick<Payment, 'network' | 'asset'>): Promise<void> {
+  await tx.query(TURN, [`${network}/${asset}`])
+}
+
+/** What an order may burn, and what all of them may in an hour. */
+export type GasLimit = Pick<Exposure, 'gasAtRisk' | 'gasPerHour'>
+
+const GAS = statement<{ is_free: boolean }>(`
+  select not ${isUnproven('$1', '$2')} or ${GAS_USED} < $3 as is_free`)
+
+/** Is there gas left for the code that this order would run? */
+export async function isGasLeft(
+  queryable: Queryable,
+  payer: string,
+  { gasAtRisk, gasPerHour }: GasLimit,
+): Promise<boolean> {
+  return (await queryable.query(GAS, [payer, gasAtRisk.toString(), gasPerHour.toString()])).rows[0]!.is_free
+}
+
+export const GAS_USED_UP = 'The gas that contract wallets and receivers may use for nothing in an hour is used up.'
+
 const LOOK = statement<{
   open_orders: number
   promised: string
@@ -124,11 +149,7 @@ export async function tooExposed(
 ): Promise<TooExposed | null> {
   const { rows } = await queryable.query(LOOK, [payer, network, asset, gasAtRisk.toString()])
   const { open_orders, promised, liabilities: owed, refunds, is_unproven, gas_used } = rows[0]!
-  if (is_unproven && BigInt(gas_used) >= gasPerHour)
-    return throttled(
-      'The gas that contract wallets and receivers may use for nothing in an hour is used up.',
-      GAS_SECONDS,
-    )
+  if (is_unproven && BigInt(gas_used) >= gasPerHour) return throttled(GAS_USED_UP, GAS_SECONDS)
   if (refunds >= refundsPerDayMax) return throttled('This wallet was refunded too often today.', DAY_SECONDS)
   if (open_orders >= openOrdersMax)
     return throttled('Too many payments of this wallet have not landed yet.', SETTLE_SECONDS)

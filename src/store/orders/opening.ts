@@ -11,7 +11,7 @@ import { IS_KNOWN_HISTORY, isRestoredSince } from '../history.ts'
 import { NOT_REFUSED } from '../refusals.ts'
 import { isBlockedAddress, isPausedRail } from '../restrictions.ts'
 import { statement } from '../statement.ts'
-import { GAS_USED, isUnproven, liabilities, refundsToday } from './exposure.ts'
+import { GAS_USED, isUnproven, liabilities, refundsToday, takeTurn } from './exposure.ts'
 import { begunBy, heldIn, holdValue, takenBy } from './holds.ts'
 import { type NotOpened, type Presented, UNRESOLVED, whyNotOpened } from './not-opened.ts'
 
@@ -147,9 +147,6 @@ type Manner = 'at_once' | 'in_turn'
 /** More orders than all replicas together open at one moment: each of them takes a connection to the store. */
 const AT_ONCE_MAX = 128n
 
-const TURN = statement(`
-  select pg_advisory_xact_lock(hashtextextended($1, 0))`)
-
 async function tryToOpen(db: Database, opening: Opening, manner: Manner): Promise<OpenOutcome | null> {
   try {
     const opened =
@@ -163,8 +160,7 @@ async function tryToOpen(db: Database, opening: Opening, manner: Manner): Promis
 }
 
 async function insertInTurn(tx: Transaction, opening: Opening): Promise<OpenOutcome | null> {
-  const { network, asset } = opening.payment
-  await tx.query(TURN, [`${network}/${asset}`])
+  await takeTurn(tx, opening.payment)
   return insert(tx, opening, 'in_turn')
 }
 

@@ -1,7 +1,5 @@
-import type { JsonObject } from '../../base/json.ts'
 import type { BookedTransfer } from '../../domain/booked-transfer.ts'
 import type { ToldEvent } from '../../domain/event.ts'
-import type { Hold } from '../../domain/good.ts'
 import type { LeasedOrder, Order } from '../../domain/order.ts'
 import { isPrivateIdentity } from '../../domain/rail.ts'
 import type { Database } from '../db.ts'
@@ -12,7 +10,7 @@ import { countAttempt, holdRefund, markInDoubt, noteTry } from './attempts.ts'
 import { changeOrder, changeRefund, type OrderChange, type RefundChange } from './change.ts'
 import { findByIdentities, isAnyHandleKnown, paymentName } from './known-payments.ts'
 import { type Opening, type OpenOutcome, openOrder } from './opening.ts'
-import { letGo, type PlanOutcome, setPlan } from './plan.ts'
+import { letGo, type Planned, type PlanOutcome, setPlan } from './plan.ts'
 import { fromOrderRow, ORDER_COLUMNS, type OrderRow } from './row.ts'
 
 /** All orders. Every method that changes one demands its lease. */
@@ -47,10 +45,7 @@ export type Orders = {
   holdRefund(leased: LeasedOrder, why: string): Promise<Order | null>
   /** Gives back the holds of an order whose payment does not land. */
   letGo(leased: LeasedOrder): Promise<Order | null>
-  setPlan(
-    leased: LeasedOrder,
-    checked: { readonly plan: JsonObject; readonly holds: readonly Hold[] },
-  ): Promise<PlanOutcome>
+  setPlan(leased: LeasedOrder, planned: Planned): Promise<PlanOutcome>
 }
 
 /** `isOwn`: found by a name that only the buyer and the shop know. */
@@ -126,6 +121,6 @@ export function createOrders(db: Database): Orders {
     noteTry: (leased, error) => noteTry(db, leased, error),
     holdRefund: (leased, why) => holdRefund(db, leased, why),
     letGo: (leased) => letGo(db, leased),
-    setPlan: (leased, checked) => setPlan(db, leased, checked),
+    setPlan: (leased, planned) => setPlan(db, leased, planned),
   }
 }

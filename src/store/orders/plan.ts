@@ -1,16 +1,18 @@
 import { type JsonObject, stringify } from '../../base/json.ts'
 import type { Hold } from '../../domain/good.ts'
-import type { LeasedOrder, Order } from '../../domain/order.ts'
-import type { Database, Queryable } from '../db.ts'
+import type { Failure, LeasedOrder, Order } from '../../domain/order.ts'
+import type { Database, Queryable, Transaction } from '../db.ts'
 import { statement } from '../statement.ts'
+import { GAS_USED_UP, type GasLimit, isGasLeft, isUnproven, takeTurn } from './exposure.ts'
 import { HELD } from './held.ts'
-import { type HoldRefusal, recordHolds, takeHolds } from './holds.ts'
+import { recordHolds, takeHolds } from './holds.ts'
 
 const SET_PLAN = statement<{ id: string }>(`
   with held as (${HELD}
   )
   update orders
   set plan = $4,
+      gas_at_risk = case when ${isUnproven('orders.payer', '$5')} then $5::bigint else 0 end,
       updated_at = now()
   from held
   where id = held.key
@@ -56,20 +58,24 @@ export async function letGo(queryable: Queryable, { order, lease }: LeasedOrder)
 export type PlanOutcome =
   | { readonly kind: 'set'; readonly order: Order }
   | { readonly kind: 'lost' }
-  | ({ readonly kind: 'held' } & HoldRefusal)
+  /** `isStale`: a limit was read before another order's hold ended, and may be otherwise by now. */
+  | { readonly kind: 'refused'; readonly refusal: Pick<Failure, 'code' | 'detail'>; readonly isStale: boolean }
+
+/** What `check` found. `gas`: what the delivery may burn for code of strangers; absent where it is done already. */
+export type Planned = { readonly plan: JsonObject; readonly holds: readonly Hold[]; readonly gas?: GasLimit }
 
 /** A captured payment is recorded before `check` is asked whether it can be delivered; this adds what `check` found. */
-export async function setPlan(
-  db: Database,
-  { order, lease }: LeasedOrder,
-  { plan, holds }: { readonly plan: JsonObject; readonly holds: readonly Hold[] },
-): Promise<PlanOutcome> {
-  const outcome = await db
+export async function setPlan(db: Database, { order, lease }: LeasedOrder, planned: Planned): Promise<PlanOutcome> {
+  const { plan, holds, gas } = planned
+  return db
     .transaction(async (tx): Promise<PlanOutcome> => {
-      const refusal = holds.length === 0 ? null : await takeHolds(tx, holds)
-      if (refusal) throw new PlanRefused({ kind: 'held', ...refusal })
+      await assertGasLeft(tx, order, gas)
+      const refused = holds.length === 0 ? null : await takeHolds(tx, holds)
+      if (refused) throw new PlanRefused({ kind: 'refused', refusal: refused.hold.refusal, isStale: refused.isStale })
       if (holds.length > 0) await recordHolds(tx, order.id, holds)
-      const { rows } = await tx.query(SET_PLAN, [lease.kind, lease.key, lease.lease, stringify(plan)])
+      const gasAtRisk = gas?.gasAtRisk ?? 0n
+      const values = [lease.kind, lease.key, lease.lease, stringify(plan), gasAtRisk.toString()]
+      const { rows } = await tx.query(SET_PLAN, values)
       if (rows.length === 0) throw new PlanRefused({ kind: 'lost' })
       return { kind: 'set', order: { ...order, plan } }
     })
@@ -77,7 +83,14 @@ export async function setPlan(
       if (error instanceof PlanRefused) return error.outcome
       throw error
     })
-  return outcome
+}
+
+/** The same bound as for an order that is opened: what came without being asked burns no more. */
+async function assertGasLeft(tx: Transaction, order: Order, gas: GasLimit | undefined): Promise<void> {
+  if (gas === undefined || gas.gasAtRisk === 0n) return
+  await takeTurn(tx, order)
+  if (await isGasLeft(tx, order.payer, gas)) return
+  throw new PlanRefused({ kind: 'refused', refusal: { code: 'payer_throttled', detail: GAS_USED_UP }, isStale: false })
 }
 
 /** Rolls the transaction back, and the holds with it. */

@@ -6,7 +6,7 @@ import type { Address } from '../../../src/base/address.ts'
 import { noWaypoint, type Waypoint } from '../../../src/base/waypoint.ts'
 import { said, verdict } from '../../checkout/counter.ts'
 import { encoded, paidElsewhere, paymentFor, preempt, requiredOf, sendFrom } from '../../checkout/x402-wallet.ts'
-import { fundedWallet, post } from '../../support/buyers.ts'
+import { fundedWallet, mppPayer, post } from '../../support/buyers.ts'
 import { nativeCall } from '../../support/chain-reads.ts'
 import { startShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
@@ -101,6 +101,23 @@ test('E6: so do receivers that take the trial and burn the gas of the mint, howe
   assert.equal((await said(await show())).refund?.status, 'refunded')
   assert.deepEqual(await buy(await fundedWallet(shop), next.address), THROTTLED)
   assert.deepEqual(await buy(await fundedWallet(shop), buyer.address), SOLD)
+})
+
+test('E6: nor does money that its payer has sent get a mint for such a receiver: it goes back, and a plain key is served', async (t) => {
+  const { shop, withCode, turn, beforeTheMint } = await startWith(t, MINT / 2n)
+  const push = async ({ address }: PrivateKeyAccount) => {
+    const payer = await fundedWallet(shop)
+    return mppPayer(shop, payer, 'push')(`${shop.url}/agentic/mpp/buy`, post({ saleId: 392, beneficiary: address }))
+  }
+  const [enemy, next, buyer] = [await withCode(anybody(), RECEIVER), await withCode(anybody(), RECEIVER), anybody()]
+  beforeTheMint(() => turn(enemy))
+  const sentBack = async (response: Response) => {
+    const { reason, refund } = (await said(response)) as Awaited<ReturnType<typeof said>> & { readonly reason?: string }
+    return [reason, refund?.status]
+  }
+  assert.deepEqual(await sentBack(await push(enemy)), ['beneficiary_rejects', 'refunded'])
+  assert.deepEqual(await sentBack(await push(next)), ['payer_throttled', 'refunded'])
+  assert.equal((await push(buyer)).status, 200)
 })
 
 test('M-24: a wallet that has bought before, burns the gas and brings its payment to the chain itself is a stranger again', async (t) => {
