@@ -12,6 +12,7 @@ import { ASKED, type ChallengeReason, type Outcome } from './answer.ts'
 import type { Checkout } from './checkout.ts'
 import { digestOf, digestShownFor, open, type Written } from './opening.ts'
 import type { PaidCall, PurchaseRequest } from './paid-call.ts'
+import { withoutClaim } from './paid-words.ts'
 import {
   isKnownByName,
   isOlderThanRestore,
@@ -208,12 +209,22 @@ async function afterRefusal<Input extends JsonObject>(call: PaidCall<Input>, err
     const twin = await checkout.orders.byIdentities(credential.identities)
     if (twin) return await replay(call, twin)
     if (saysFree && (await isKnownByName(checkout, credential))) throw seenBefore()
-    const moved = asksToPay ? await lastLook(call) : null
+    const moved = saysFree && (asksToPay || !isCaptured) ? await lookBefore(call, error) : null
     if (moved) throw moved
   } catch (failure) {
     throw unsure(failure, isCaptured)
   }
   throw isCaptured ? unsure(error, true) : error
+}
+
+/** Any holder of an authorization may have carried it to the chain. A refusal other than 402 keeps its reason where nodes cannot tell. */
+async function lookBefore<Input extends JsonObject>(call: PaidCall<Input>, refusal: Problem): Promise<Problem | null> {
+  if (refusal.status === 402) return lastLook(call)
+  // The node that has just been silent is not waited for once more.
+  if (refusal.code === 'chain_unavailable') throw refusal
+  return lastLook(call).catch((failure: unknown) => {
+    throw isProblem(failure) ? withoutClaim(refusal) : failure
+  })
 }
 
 /**

@@ -65,7 +65,7 @@ const HELD = statement<{ resource: string; order_id: string; quantity: string }>
   where resource = any ($1::text[])
     and released_at is null`)
 
-export type HoldRefusal = { readonly hold: Hold; readonly isStale: boolean }
+type HoldRefusal = { readonly hold: Hold; readonly isStale: boolean }
 
 /** One parameter of a statement. Always in the same order, so that two orders for the same things never wait for each other crosswise. */
 export function holdValue(holds: readonly Hold[]): string {

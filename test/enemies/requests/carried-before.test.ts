@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { movableClock, said } from '../../checkout/counter.ts'
+import { movableClock, said, setLot } from '../../checkout/counter.ts'
 import { challengeOf, credentialOf, mppWallet, payingCall } from '../../checkout/mpp-wallet.ts'
 import { preempt, type X402Payment } from '../../checkout/x402-wallet.ts'
 import { buyUrl, LOT, LOT_PRICE, payFor } from '../../operations/desk.ts'
@@ -15,17 +15,20 @@ const LATE_MS = 1_000_000
 async function start(t: TestContext) {
   const clock = movableClock()
   const second = { isSilent: false }
+  const both = { areSilent: false }
   const shop = await startShop({
     withoutWorker: true,
     clock,
     wrapTransport: (_chainId, transport) => [
-      transport,
-      (request, max) => (second.isSilent ? Promise.reject(new Error('status 429')) : transport(request, max)),
+      (request, max) => (both.areSilent ? silence() : transport(request, max)),
+      (request, max) => (second.isSilent || both.areSilent ? silence() : transport(request, max)),
     ],
   })
   t.after(() => shop.stop())
-  return { shop, clock, second }
+  return { shop, clock, second, both }
 }
+
+const silence = () => Promise.reject(new Error('status 429'))
 
 async function answered(shop: TestShop, rail: RailUnderTest, request: object, credential: string) {
   const answer = await fetch(buyUrl(shop, rail), post(request, { [rail.header]: credential }))
@@ -72,3 +75,23 @@ for (const rail of [x402UnderTest, mppPullUnderTest])
     second.isSilent = true
     assert.deepEqual(await answered(shop, rail, request, credential), { isPayAgain: true, isFree: true })
   })
+
+test('M-12: an authorization that a stranger has carried is not called free while no node answers, nor with a request that buys nothing', async (t) => {
+  const { shop, both } = await start(t)
+  const carried = async () => {
+    const { request, credential } = await payFor(shop, x402UnderTest, await fundedWallet(shop))
+    await preempt(shop, JSON.parse(Buffer.from(credential, 'base64').toString()) as X402Payment)
+    return { request, credential }
+  }
+  const [first, second] = [await carried(), await carried()]
+  both.areSilent = true
+  assert.deepEqual(await answered(shop, x402UnderTest, first.request, first.credential), OWNED)
+  both.areSilent = false
+  for (const request of [
+    { ...first.request, saleId: 1 },
+    { ...first.request, quantity: 101 },
+  ])
+    assert.deepEqual(await answered(shop, x402UnderTest, request, first.credential), OWNED)
+  await setLot(shop, LOT.saleId, { price: '0.25', supply: 1_000_000n, closesAt: 1n })
+  assert.deepEqual(await answered(shop, x402UnderTest, second.request, second.credential), OWNED)
+})
