@@ -26,16 +26,24 @@ export async function fateOf(context: ReconcileContext, rail: RailName, transact
   await assertStoreKnown(context)
   for (const account of context.accounts.filter((one) => one.rail.name === rail)) {
     const booked = await transfersOf(context.db, account.id, transaction)
-    const known = booked.find(({ state }) => state !== 'matched')
-    if (known) return fateOfBooked(context, account, known)
+    const known = booked.filter(({ state }) => state !== 'matched')
+    for (const transfer of known)
+      if (transfer.state !== 'unmatched' || !(await hasBought(context, account, transfer)))
+        return fateOfBooked(context, account, transfer)
     if (booked.length > 0) continue
-    for (const transfer of await account.transfersOf(transaction)) {
-      if (account.isOwn(transfer.sender)) continue
-      const { claimant } = await nameOf(context, account, transfer)
-      if (!isClaimed(claimant)) return fateOfUnmatched(context, account, { ...transfer, foundAt: context.clock.now() })
-    }
+    for (const transfer of await account.transfersOf(transaction))
+      if (!account.isOwn(transfer.sender) && !(await hasBought(context, account, transfer)))
+        return fateOfUnmatched(context, account, { ...transfer, foundAt: context.clock.now() })
   }
   return { kind: 'claimed' }
+}
+
+/** The books may read it, and match it, between two questions of ours. */
+async function hasBought(context: ReconcileContext, account: ReceivingAccount, transfer: Transfer): Promise<boolean> {
+  const { claimant } = await nameOf(context, account, transfer)
+  if (isClaimed(claimant)) return true
+  const booked = await transfersOf(context.db, account.id, transfer.transaction)
+  return booked.some(({ logIndex, state }) => logIndex === transfer.logIndex && state === 'matched')
 }
 
 async function fateOfBooked(

@@ -133,10 +133,9 @@ export async function ask(
   }
   const answer = await answered(request)
   const first = answer && read(answer)
-  // A conflict names the address that tells what became of the payment.
-  const status = first?.status === 409 ? statusPathOf(first) : null
-  const elsewhere = status === null ? null : await answered({ method: 'GET', path: status, headers: {} })
-  const heard = elsewhere?.status === 200 ? elsewhere : first
+  const status = first && statusPathOf(first)
+  const elsewhere = status ? await answered({ method: 'GET', path: status, headers: {} }) : null
+  const heard = elsewhere?.status === 200 ? asConflict(elsewhere) : first
   await sim.point(actor, `heard ${heard?.status ?? 'nothing'}`)
   const told = heard && toldOf(heard, sim.now())
   if (told?.code) sim.note(`${actor.name} was told ${told.code}, taken: ${told.taken}`)
@@ -145,9 +144,20 @@ export async function ask(
   return heard
 }
 
-function statusPathOf({ text }: Heard): string | null {
-  const { retry } = JSON.parse(text) as { readonly retry?: { readonly statusUrl?: string } }
-  return retry?.statusUrl ? new URL(retry.statusUrl).pathname : null
+/** A conflict that does not know what became of the payment names the address that tells. */
+function statusPathOf({ status, text }: Heard): string | null {
+  if (status !== 409) return null
+  const { retry, payment } = JSON.parse(text) as {
+    readonly retry?: { readonly statusUrl?: string }
+    readonly payment?: { readonly taken: unknown }
+  }
+  return payment?.taken === 'unknown' && retry?.statusUrl ? new URL(retry.statusUrl).pathname : null
+}
+
+/** What the address tells of an order that was delivered is a success; of any other it is a conflict with a known end. */
+function asConflict(told: Heard): Heard {
+  const { boundTo } = JSON.parse(told.text) as { readonly boundTo?: { readonly status: string } }
+  return boundTo?.status === 'confirmed' ? told : { ...told, status: 409 }
 }
 
 export async function pay(
