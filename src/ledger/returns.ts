@@ -44,12 +44,29 @@ export async function returnUnmatched(context: ReconcileContext, account: Receiv
 /** A transfer that fails must not keep the others from being worked on. */
 async function workOn(context: ReconcileContext, account: ReceivingAccount, transfer: BookedTransfer): Promise<void> {
   const { db, log } = context
-  const step = transfer.state === 'returned' ? finishReturn : judge
-  const next = await step(context, account, transfer).catch((error: unknown) => {
+  const failed = (error: unknown) => {
     log.warn('a transfer without a purchase could not be worked on', { transferId: transfer.id, error })
     return null
-  })
+  }
+  const step = transfer.state === 'returned' ? finishReturn : judge
+  const next = await step(context, account, transfer)
+    .catch((error: unknown) => failed(error) ?? unjudged(context, account, transfer))
+    .catch(failed)
   if (!next || next === transfer) await touchTransfer(db, transfer)
+}
+
+const UNJUDGED_MS_MAX = 86_400_000
+
+/** What cannot be judged is tried again; after a day a person hears of it. Null: not yet, or it is judged already. */
+async function unjudged(
+  context: ReconcileContext,
+  account: ReceivingAccount,
+  transfer: BookedTransfer,
+): Promise<BookedTransfer | null> {
+  const { clock, policy } = context
+  const isLong = clock.now() - transfer.foundAt > policy.returnAfterSeconds * 1_000 + UNJUDGED_MS_MAX
+  const reason = 'For a day the chain did not show it as it was; whether it may go back must be found out first.'
+  return isLong ? changeAndTell(context, account, transfer, { to: 'held', reason }) : null
 }
 
 /** Null: not yet. */
@@ -85,7 +102,7 @@ async function judge(
         return begun && finishReturn(context, account, begun)
       },
       hold,
-      wait: async () => null,
+      wait: (detail) => Promise.reject(new Error(detail)),
     },
   )
 }

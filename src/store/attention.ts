@@ -92,6 +92,14 @@ const NEEDED = statement<Row>(`
    order by o.created_at
    limit ${EACH_MAX})
   union all
+  (select 'refund_stuck', t.id, r.created_at, null, t.reason, t.amount, split_part(t.account, '/', 1), split_part(t.account, '/', 2)
+   from refunds r
+   join transfers t on t.id = r.transfer_id
+   where r.completed_at is null
+     and r.created_at < ${ago(STUCK_SECONDS)}
+   order by r.created_at
+   limit ${EACH_MAX})
+  union all
   (select 'payment_missing', o.id, o.settled_at, o.status, null, o.amount, o.network, o.asset
    from receiving_accounts a
    cross join unnest(a.missing) as missing (order_id)
@@ -144,6 +152,7 @@ function wordsOf({ kind, about, status }: Need): string {
     case 'stuck':
     case 'refund_stuck':
     case 'refund_held':
+      if (status === null) return `Money without a purchase does not go back: sutler transfers show ${about}`
       return status === 'failed'
         ? `Order ${about} failed, and its refund waits for a person: sutler orders show ${about}`
         : `Order ${about} is paid and has been ${status} for more than ${STUCK_SECONDS / 60} minutes: sutler orders show ${about}`

@@ -4,9 +4,10 @@ import type { EventType } from '../../src/domain/event.ts'
 import type { Service } from '../../src/service/service.ts'
 import { readEvents } from '../../src/store/events.ts'
 import { pumpEvents } from '../../src/webhooks/pump.ts'
+import { post } from '../support/buyers.ts'
 import { until } from '../support/until.ts'
 import { verifies } from '../support/verifies.ts'
-import { AT_ONCE, asOperator, reconcileRail } from './desk.ts'
+import { AT_ONCE, asOperator, reconcileRail, TOMORROW } from './desk.ts'
 import { type FrailShop, startFrailShop } from './faults.ts'
 import { x402Stranger } from './strangers.ts'
 
@@ -161,6 +162,41 @@ test('money that waits for a person, until they decide', async () => {
         body: decision,
       })
       assert.equal(answer.status, 200)
+    },
+  })
+})
+
+test('M-26: money without a purchase that was to go back and does not leave, until it has', async () => {
+  const { shop } = frail
+  const stranger = await x402Stranger(shop)
+  await tellsOnce({
+    begin: 'attention.needed',
+    end: 'attention.over',
+    about: /^trf_/,
+    async cause() {
+      const paymentTx = await stranger.give(1_000_000n)
+      const unmatched = async () => {
+        const { items } = await reconcileRail(shop, stranger.rail, TOMORROW)
+        return items.find(({ transaction }) => transaction === paymentTx)
+      }
+      await until(async () => (await unmatched()) !== undefined)
+      await frail.pauseToken(true)
+      const body = { decision: 'refund', by: 'mara' }
+      const decided = await asOperator(shop, `/operator/transfers/${(await unmatched())!.id}`, post(body))
+      assert.equal(decided.status, 200)
+      frail.later(16 * 60_000)
+    },
+    async mend() {
+      const { items } = (await (await asOperator(shop, '/operator/attention')).json()) as {
+        items: { kind: string; subject: { type: string }; amount: string }[]
+      }
+      const stuck = items.filter(({ kind }) => kind === 'refund_stuck')
+      assert.deepEqual(
+        stuck.map(({ subject, amount }) => [subject.type, amount]),
+        [['transfer', '1.00']],
+      )
+      await frail.pauseToken(false)
+      await until(async () => (await reconcileRail(shop, stranger.rail, TOMORROW)).items.length === 0)
     },
   })
 })

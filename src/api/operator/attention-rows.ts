@@ -85,6 +85,8 @@ function wordsOf({ kind, status }: Need): Words {
       return { ...order, title: 'The game cannot say whether it delivered', actions: ['decide', 'retry'] }
     case 'refund_held':
     case 'refund_stuck':
+      if (status === null)
+        return { ...order, type: 'transfer', title: 'A refund does not get through', actions: ['reconcile'] }
       return status === 'failed'
         ? { ...order, title: 'Failed, and its refund waits for a person', actions: ['refund', 'retry'] }
         : { ...order, title: 'A refund does not get through', actions: ['retry'] }
