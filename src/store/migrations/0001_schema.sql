@@ -74,7 +74,7 @@ create table orders (
   tries              jsonb not null default '[]',
   -- A refund that waits for a person's word. What it owes counts against no other sale: the person who pays it sees to the money.
   refund_held        boolean not null default false,
-  -- What code of strangers may burn of our gas before it has ended; 0 where it runs none, or its payer is known.
+  -- What code of strangers may burn of our gas before it has ended; 0 where it runs none.
   gas_at_risk        bigint not null default 0 check (gas_at_risk >= 0),
   check (status in ('settling', 'expired') or payment_tx is not null),
   check (status = 'settling' or authorization_data is null)

@@ -68,23 +68,31 @@ const FAILED_SENDS = `sends s
           and s.created_at > now() - interval '1 hour'
           and s.step not in ('refund', 'close')`
 
-/** The gas of strangers counts for whoever lets code of theirs run and has bought nothing yet, and for whoever's transactions failed just now. */
+const MAY_BURN = `${IS_LIABILITY}
+        and status in ('settling', 'settled', 'submitted')
+        and gas_at_risk > 0`
+
+/**
+ * Is this payer held to the gas of an hour? A payer who lets code run and has bought nothing yet, or has another such order open; and a payer whose
+ * transactions failed just now.
+ */
 export function isUnproven(payer: string, gasAtRisk: string): string {
-  return `((${gasAtRisk}::bigint > 0 and not ${hasBought(payer)})
+  return `((${gasAtRisk}::bigint > 0 and (
+          not ${hasBought(payer)}
+          or exists (select from orders burning where burning.payer = ${payer} and ${MAY_BURN})))
         or exists (
           select
           from ${FAILED_SENDS}
           and exists (select from orders failing where failing.id = s.order_id and failing.payer = ${payer})))`
 }
 
-/** What the last hour has burned, and what the open orders of such payers still may. */
+/** What the last hour has burned, and what open orders still may. */
 export const GAS_USED = `(
       (select coalesce(sum(s.gas_lost), 0) from ${FAILED_SENDS})
       + (
         select coalesce(sum(gas_at_risk), 0)
         from orders
-        where ${IS_LIABILITY}
-          and status in ('settling', 'settled', 'submitted')))`
+        where ${MAY_BURN}))`
 
 const TURN = statement(`
   select pg_advisory_xact_lock(hashtextextended($1, 0))`)

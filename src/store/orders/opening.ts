@@ -85,7 +85,7 @@ const OPEN = statement<{ created_at: Date; lease: string }>(`
     returning payer
   ), opened as (
     insert into orders (${ORDER_MEMBERS}, gas_at_risk)
-    select ${ORDER_MEMBERS}, case when ${isUnproven(PAYER, '$13')} then $13::bigint else 0 end
+    select ${ORDER_MEMBERS}, $13::bigint
     from asked
     where ${ALL_CLAIMED}
       and ${ALL_HELD}

@@ -3,7 +3,7 @@ import type { Hold } from '../../domain/good.ts'
 import type { Failure, LeasedOrder, Order } from '../../domain/order.ts'
 import type { Database, Queryable, Transaction } from '../db.ts'
 import { statement } from '../statement.ts'
-import { GAS_USED_UP, type GasLimit, isGasLeft, isUnproven, takeTurn } from './exposure.ts'
+import { GAS_USED_UP, type GasLimit, isGasLeft, takeTurn } from './exposure.ts'
 import { HELD } from './held.ts'
 import { recordHolds, takeHolds } from './holds.ts'
 
@@ -12,7 +12,7 @@ const SET_PLAN = statement<{ id: string }>(`
   )
   update orders
   set plan = $4,
-      gas_at_risk = case when ${isUnproven('orders.payer', '$5')} then $5::bigint else 0 end,
+      gas_at_risk = $5,
       updated_at = now()
   from held
   where id = held.key
@@ -25,6 +25,7 @@ const LET_GO = statement<{ id: string }>(`
   ), unplanned as (
     update orders
     set plan = null,
+        gas_at_risk = 0,
         updated_at = now()
     from held
     where id = held.key

@@ -146,29 +146,34 @@ test('M-24: a payer whose payment failed on the chain waits when the gas of an h
   assert.deepEqual(await buy(await fundedWallet(shop)), SOLD)
 })
 
-test('M-24: what a wallet may still burn counts before it has: it has no more open at once than the gas of an hour is for', async (t) => {
-  const { shop, stage, withCode, turn, buyByCode } = await startWith(t, 3n * SETTLEMENT)
-  const wallet = await withCode(await fundedWallet(shop), WALLET)
-  const gate = Promise.withResolvers<void>()
-  let decided = 0
-  let settlements = 0
-  stage.waypoint = async (name) => {
-    if (name !== 'settle.begun') return
-    decided++
-    settlements++
-    await gate.promise
-  }
-  const buying = Array.from({ length: 10 }, async () => {
-    const answer = await buyByCode(wallet)
-    decided++
-    return answer
+for (const [who, purchases] of [
+  ['a new wallet', 0],
+  ['a wallet that has bought before', 1],
+] as const)
+  test(`M-24: what ${who} may still burn counts before it has: it has no more open at once than the gas of an hour is for`, async (t) => {
+    const { shop, stage, withCode, turn, buyByCode } = await startWith(t, 3n * SETTLEMENT)
+    const wallet = await withCode(await fundedWallet(shop), WALLET)
+    for (let bought = 0; bought < purchases; bought++) assert.deepEqual(await buyByCode(wallet), SOLD)
+    const gate = Promise.withResolvers<void>()
+    let decided = 0
+    let settlements = 0
+    stage.waypoint = async (name) => {
+      if (name !== 'settle.begun') return
+      decided++
+      settlements++
+      await gate.promise
+    }
+    const buying = Array.from({ length: 10 }, async () => {
+      const answer = await buyByCode(wallet)
+      decided++
+      return answer
+    })
+    await until(async () => decided >= 10)
+    await turn(wallet)
+    gate.resolve()
+    const answers = await Promise.all(buying)
+    assert.deepEqual([settlements, answers.filter(([status]) => status === 429).length], [3, 7])
   })
-  await until(async () => decided >= 10)
-  await turn(wallet)
-  gate.resolve()
-  const answers = await Promise.all(buying)
-  assert.deepEqual([settlements, answers.filter(([status]) => status === 429).length], [3, 7])
-})
 
 test('wallets of the same make as one that ran dry buy on, as long as the gas of an hour lasts', async (t) => {
   const { shop, withCode, paid, buyByCode, aroundTheSettlement } = await startWith(t, 20n * SETTLEMENT)
