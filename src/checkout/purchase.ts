@@ -101,7 +101,7 @@ async function buy<Input extends JsonObject>(call: PaidCall<Input>): Promise<Out
       "This shop's database was restored after it had asked for this payment, which has run out and paid nothing; pay the challenge in this answer.",
     )
   const input = request.parse()
-  if (credential.funds === 'authorized') await checkout.assertSelling(offer.good.surface, offer.rail.name)
+  if (credential.funds === 'authorized') await assertSellingStill(call)
   const asked = askedOf(offer, request)
   const quoted = offer.rail.quoted(credential, asked)
   const { price, objection } = await agreedPrice(offer.price, input, quoted, credential)
@@ -262,7 +262,7 @@ async function refused<Input extends JsonObject>(
   }
 }
 
-/** What could not be read was not looked for either, so nothing is claimed of it. */
+/** A shop that sells nothing looks for no payment, so nothing is claimed of it, and a flood of them does not reach the nodes. */
 async function assertSellingStill<Input extends JsonObject>({ checkout, offer }: Call<Input>): Promise<void> {
   try {
     await checkout.assertSelling(offer.good.surface, offer.rail.name)

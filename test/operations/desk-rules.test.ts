@@ -59,6 +59,8 @@ describe('what an operator forbids', () => {
         assert.deepEqual([refused.status, refused.body.code], [503, 'surface_closed'])
         assert.doesNotMatch(refused.body.detail, /moved/, 'why is nobody else’s business')
         await until(async () => (await fetch(buyUrl({ ...shop, url }, rail), post(paid.request))).status === 503)
+        const { body } = await present(rail, paid, url)
+        assert.deepEqual(body['payment'], { taken: 'unknown' }, 'a stranger may have carried it to the chain')
       }
       assert.equal(await openOrders(buyer.address), 0)
       assert.equal(await dollars(rail, buyer), had)
