@@ -23,6 +23,16 @@ export const KEPT: readonly Kept[] = [
     ],
   },
   {
+    what: 'a mint that the chain dropped, and that reverted when it was mined again: paid for nothing',
+    seed: 32000079,
+    only: [0],
+    plan: [
+      { kind: 'node', chain: 'native', node: 0, how: 'silent', fromMs: 33_045, forMs: 180_000 },
+      { kind: 'reorg', chain: 'native', atMs: 7_527, depth: 2, drop: 'deliveries' },
+      { kind: 'send', how: 'revert', atMs: 8_654 },
+    ],
+  },
+  {
     what: 'a payment over MCP on a rail that was retired meanwhile: 402 and taken',
     seed: 8012,
     plan: [

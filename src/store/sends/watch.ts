@@ -24,6 +24,8 @@ export type SendWatch = {
   /** The blocks that it was mined in, oldest first. */
   blocks(chainId: number): Promise<readonly { readonly number: bigint; readonly hash: Hash }[]>
   minedIn(chainId: number, blockHashes: readonly Hash[]): Promise<readonly WatchedSend[]>
+  /** Another transaction has brought it in its place. */
+  forget(send: WatchedSend): Promise<void>
   /** These blocks lie so deep that nothing in them has to be watched any more. */
   bury(chainId: number, blockHashes: readonly Hash[]): Promise<void>
 }
@@ -60,6 +62,16 @@ const BURY = statement(`
     and landed_block is not null
     and not buried`)
 
+const FORGET = statement(`
+  update sends
+  set landed_hash = null,
+      landed_block = null,
+      landed_block_hash = null
+  where chain_id = $1
+    and signer = $2
+    and nonce_key = ''
+    and nonce = $3`)
+
 export function createSendWatch(db: Queryable, { account, network, asset, payTo }: WatchScope): SendWatch {
   const scope = [account, network, asset, payTo]
   return {
@@ -73,6 +85,9 @@ export function createSendWatch(db: Queryable, { account, network, asset, payTo 
         const send = sendOf(row)
         return { ...send, landing: send.landing!, amount: BigInt(amount) }
       })
+    },
+    async forget({ chainId, signer, nonce }) {
+      await db.query(FORGET, [chainId, signer, nonce])
     },
     async bury(chainId, blockHashes) {
       await db.query(BURY, [chainId, blockHashes])
