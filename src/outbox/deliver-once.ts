@@ -146,7 +146,10 @@ async function refused(work: Work, refusal: Reverted): Promise<Delivery> {
   const remembered = await recalled(work)
   if (remembered) return remembered
   if (!(await delivery.isClosed())) {
-    const { code, detail } = delivery.meaningOf(refusal)
+    // It may have been closed when it refused, and opened between the two questions.
+    const still = await refusalOf(work)
+    if (!still) return pending('The contract refused and takes it now; it is tried again.', pauseAfter(work))
+    const { code, detail } = delivery.meaningOf(still)
     return impossible(work, detail, code)
   }
   return work.isLate
