@@ -73,6 +73,12 @@ export function nameIn(shown: ShownPayment): string {
   return encodeURIComponent(name)
 }
 
+/** The same where it may have bought nothing: money that has moved is known by its name on the chain, with a purchase and without one. */
+export function nameOnChain(shown: ShownPayment): string {
+  if (shown instanceof SpoiltPayment || shown.credential.funds !== 'captured') return nameIn(shown)
+  return encodeURIComponent(handleOf(shown.credential.identities.at(-1)!))
+}
+
 /** Was it asked for before the store was restored? Then it may have bought something that the store lacks. */
 export function isOlderThanRestore(store: Checkout['store'], { askedAt }: Credential): boolean {
   return store.restoredAt() > askedAt

@@ -18,7 +18,7 @@ import {
   isOlderThanRestore,
   lastLook,
   mayHaveMoved,
-  nameIn,
+  nameOnChain,
   type ShownPayment,
 } from './payment-lookup.ts'
 import { returnPayment } from './payment-return.ts'
@@ -251,7 +251,7 @@ async function refused<Input extends JsonObject>(
   try {
     if (!isProblem(error)) throw error
     if (shown && (await mayHaveMoved(checkout, shown)))
-      throw movedPerhaps(error, checkout.paymentUrl(offer.rail.name, nameIn(shown)))
+      throw movedPerhaps(error, checkout.paymentUrl(offer.rail.name, nameOnChain(shown)))
     // It may have failed over a moment ago: then it may lack what this payment has bought, and no replica has noticed yet.
     if (!(await checkout.store.isKnown())) throw error.status === 402 ? storeIsAnother(error) : unsure(error, false)
     if (error.status !== 402) throw error

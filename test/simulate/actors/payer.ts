@@ -135,7 +135,7 @@ export async function ask(
   const first = answer && read(answer)
   const status = first && statusPathOf(first)
   const elsewhere = status ? await answered({ method: 'GET', path: status, headers: {} }) : null
-  const heard = elsewhere?.status === 200 ? asConflict(elsewhere) : first
+  const heard = elsewhere && [200, 409].includes(elsewhere.status) ? asConflict(elsewhere) : first
   await sim.point(actor, `heard ${heard?.status ?? 'nothing'}`)
   const told = heard && toldOf(heard, sim.now())
   if (told?.code) sim.note(`${actor.name} was told ${told.code}, taken: ${told.taken}`)
@@ -154,10 +154,11 @@ function statusPathOf({ status, text }: Heard): string | null {
   return payment?.taken === 'unknown' && retry?.statusUrl ? new URL(retry.statusUrl).pathname : null
 }
 
-/** What the address tells of an order that was delivered is a success; of any other it is a conflict with a known end. */
+/** What the address tells of an order that was delivered is a success; of any other it is a conflict, of which the address says how it ended. */
 function asConflict(told: Heard): Heard {
-  const { boundTo } = JSON.parse(told.text) as { readonly boundTo?: { readonly status: string } }
-  return boundTo?.status === 'confirmed' ? told : { ...told, status: 409 }
+  const body = JSON.parse(told.text) as { readonly code?: string; readonly boundTo?: { readonly status: string } }
+  const { code = 'told_elsewhere', boundTo } = body
+  return boundTo?.status === 'confirmed' ? told : { ...told, status: 409, text: JSON.stringify({ ...body, code }) }
 }
 
 export async function pay(
