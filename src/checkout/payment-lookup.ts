@@ -30,7 +30,7 @@ export async function lastLook(shown: Shown): Promise<Problem | null> {
   const transaction = await landedInTime(shown)
   if (transaction) {
     const detail = 'This payment is on the chain already and has bought nothing; it goes back to its payer.'
-    return returnPayment(shown, { transaction, detail, mayBeAnothers: true })
+    return returnPayment(shown, { transaction, detail })
   }
   if (!isOld || isOver) return null
   return isCaptured ? cannotLookNow() : mayStillLand()

@@ -171,7 +171,7 @@ export type Verified =
   | { readonly kind: 'pays'; readonly payment: Payment }
   /** Only for money that its payer sends: the chain does not show it yet, and may never. */
   | { readonly kind: 'unseen'; readonly transaction: Hash }
-  /** It reached the till and buys nothing here: it goes back to its sender. */
+  /** It reached a receiving account and buys nothing here: it goes back to its sender. */
   | ({ readonly kind: 'orphaned' } & OrphanedPayment)
 
 /** A payment that is on the chain and has no order. */
@@ -179,8 +179,6 @@ export type OrphanedPayment = {
   readonly transaction: Hash
   /** What the caller who showed it reads. */
   readonly detail: string
-  /** The caller may not be its payer: a hash is public, and the payment of another challenge must not go back because a stranger shows it. */
-  readonly mayBeAnothers: boolean
 }
 
 export type SettleOutcome =

@@ -180,7 +180,7 @@ function open(
       if (!paid) return { kind: 'unseen', transaction }
       if (isOurs && payer !== null && sameAddress(payer, paid.sender) && paid.amount === credential.amount)
         return { kind: 'pays', payment: paymentOf(credential, payer) }
-      return { kind: 'orphaned', transaction, detail: 'That voucher buys nothing here.', mayBeAnothers: false }
+      return { kind: 'orphaned', transaction, detail: 'That voucher buys nothing here.' }
     },
 
     async settle({ authorization, payer, amount }) {

@@ -42,6 +42,15 @@ export const KEPT: readonly Kept[] = [
     ],
   },
   {
+    what: 'a push without a purchase, asked about over MCP after its rail was switched off: no end to be heard',
+    seed: 33000549,
+    only: [0, 2],
+    plan: [
+      { kind: 'stop', label: 'at deliver.begun', nth: 1, ms: 125_000 },
+      { kind: 'change', what: 'retire mpp', atMs: 39_714, ageMs: 20_000 },
+    ],
+  },
+  {
     what: 'a payment shown to two replicas at once, one of them ten minutes ahead: 402 and taken',
     seed: 95083,
     plan: [{ kind: 'clock', replica: 1, offMs: 600_000, fromMs: 2_630, forMs: 10_000 }],

@@ -18,7 +18,7 @@ import {
   REFUND_AT_LEAST,
   tillsOf,
 } from './charge.ts'
-import { isBoundTo, tagIn } from './memo.ts'
+import { isBoundTo } from './memo.ts'
 import type { Seen } from './payment.ts'
 import { OWN_KEY } from './pull.ts'
 import { paidFor } from './settlement.ts'
@@ -40,7 +40,7 @@ export type PushOptions = {
 type PushVerdict =
   | { readonly kind: 'pays'; readonly seen: Seen }
   | { readonly kind: 'unseen' }
-  | { readonly kind: 'orphaned'; readonly detail: string; readonly mayBeAnothers: boolean }
+  | { readonly kind: 'orphaned'; readonly detail: string }
 
 /**
  * The money has moved already, if the payer speaks the truth, and only the chain knows. What it does not show is no payment yet and leaves
@@ -64,11 +64,10 @@ export async function verifyPush(options: PushOptions, credential: MppCredential
     return {
       kind: 'orphaned',
       detail: 'That is less than was asked for, and too little to be sent back; it buys nothing.',
-      mayBeAnothers: false,
     }
   const isByAccessKey = terms.payerActs ? await options.isByAccessKey(receipt.transactionHash) : false
   if (isByAccessKey === null) return { kind: 'unseen' }
-  if (isByAccessKey) return { kind: 'orphaned', detail: `${OWN_KEY} The money goes back.`, mayBeAnothers: false }
+  if (isByAccessKey) return { kind: 'orphaned', detail: `${OWN_KEY} The money goes back.` }
   assertRightPlace(credential, terms)
   return { kind: 'pays', seen: await seenOf(options, credential, terms, { receipt, paid }) }
 }
@@ -105,12 +104,10 @@ function orphaned({ terms }: PushOptions, { challenge }: MppCredential, receipt:
     return {
       kind: 'orphaned',
       detail: 'The money was moved by another account than the one it came from; it buys nothing and goes back there.',
-      mayBeAnothers: false,
     }
   return {
     kind: 'orphaned',
     detail: 'That transaction paid this shop, but not this challenge; it buys nothing and goes back to its payer.',
-    mayBeAnothers: memos.some(({ memo }) => tagIn(memo) !== null),
   }
 }
 
